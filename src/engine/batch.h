@@ -1,0 +1,139 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.h
+ *	  A batch: an immutable, sorted, consolidated run of keyed deltas.
+ *
+ * Order: hash, key, val, time (by cmp).  Lanes are left out where they would
+ * say nothing: the key lane where all keys have 8 bytes (the hash is the key,
+ * mixed), offsets where all rows have one width, the time lane where all
+ * times are equal, the diff lane where all diffs are +1.  Large batches carry
+ * a directory by the hash's high bits.
+ *
+ * A batch holds exactly the updates of its trace with time beyond lower and
+ * not beyond upper; times may have been advanced by since.
+ *
+ *	ddir_batch_build	- from a run of deltas (which it consolidates)
+ *	ddir_batch_find		- the rows of a key
+ *	ddir_merge_*		- two adjacent batches into one, resumable
+ *
+ * Memory: one arena per batch, a child of the arena given; freed with the last
+ * reference.
+ *
+ * src/engine/batch.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_ENGINE_BATCH_H
+#define DDIR_ENGINE_BATCH_H
+
+#include "engine/delta.h"
+
+/* A lane of a batch: of one width (off NULL), or with n + 1 offsets. */
+typedef struct DdirColumn
+{
+	uint8_t    *bytes;
+	uint32_t	width;
+	uint32_t   *off;
+} DdirColumn;
+
+typedef struct DdirBatch
+{
+	DdirArena  *arena;
+	int			refs;
+	int			coords;
+	uint32_t	n;				/* updates */
+	uint64_t   *hash;
+	bool		mixed;			/* no key lane: keys are ddir_key_unmix(hash) */
+	DdirColumn	key;
+	DdirColumn	val;
+	uint64_t   *time;			/* n * coords, or NULL: all are "at" */
+	DdirTime	at;
+	DdirTime	newest;			/* cmp-greatest time in it */
+	int64_t    *diff;			/* or NULL: all are +1 */
+	uint32_t   *dir;			/* 2^dir_bits + 1 starts, or NULL */
+	int			dir_bits;
+	DdirFrontier lower;
+	DdirFrontier upper;
+	DdirFrontier since;
+} DdirBatch;
+
+static inline DdirRef
+ddir_column_ref(const DdirColumn *c, uint32_t i)
+{
+	DdirRef		r;
+
+	if (c->off)
+	{
+		r.p = c->bytes + c->off[i];
+		r.len = c->off[i + 1] - c->off[i];
+	}
+	else
+	{
+		r.p = c->bytes + (size_t) c->width * i;
+		r.len = c->width;
+	}
+	return r;
+}
+
+static inline DdirRef
+ddir_batch_val(const DdirBatch *b, uint32_t i)
+{
+	return ddir_column_ref(&b->val, i);
+}
+
+static inline const uint64_t *
+ddir_batch_time(const DdirBatch *b, uint32_t i)
+{
+	return b->time ? b->time + (size_t) i * b->coords : b->at.c;
+}
+
+static inline int64_t
+ddir_batch_diff(const DdirBatch *b, uint32_t i)
+{
+	return b->diff ? b->diff[i] : 1;
+}
+
+/* the key of row i; "room" takes it where the hash stands for it */
+static inline DdirRef
+ddir_batch_key(const DdirBatch *b, uint32_t i, uint64_t *room)
+{
+	if (b->mixed)
+	{
+		DdirRef		r = {(const uint8_t *) room, 8};
+
+		*room = ddir_key_unmix(b->hash[i]);
+		return r;
+	}
+	return ddir_column_ref(&b->key, i);
+}
+
+/*
+ * Takes the rows of "rows" (left empty).  lower and upper as described above;
+ * since starts as lower.
+ */
+extern DdirBatch *ddir_batch_build(DdirArena *arena, DdirDeltas *rows,
+								   const DdirFrontier *lower, const DdirFrontier *upper);
+extern void ddir_batch_ref(DdirBatch *b);
+extern void ddir_batch_unref(DdirBatch *b);
+extern size_t ddir_batch_bytes(const DdirBatch *b);
+
+/* First row of the key, and in *end the one behind its last; none: equal. */
+extern uint32_t ddir_batch_find(const DdirBatch *b, uint64_t hash, const void *key,
+								uint32_t keylen, uint32_t *end);
+/* for a run of probes: bring the memory that find will touch nearer */
+extern void ddir_batch_prefetch(const DdirBatch *b, uint64_t hash);
+/* the row behind the last one with the key of row i */
+extern uint32_t ddir_batch_key_end(const DdirBatch *b, uint32_t i);
+
+typedef struct DdirMerge DdirMerge;
+
+/* a is the older; times are advanced by since, as it is now */
+extern DdirMerge *ddir_merge_begin(DdirArena *arena, DdirBatch *a, DdirBatch *b,
+								   const DdirFrontier *since);
+/* spend up to *fuel rows (reduced by what was used); true when complete */
+extern bool ddir_merge_work(DdirMerge *m, int64_t *fuel);
+/* the merged batch; consumes m and the references m held */
+extern DdirBatch *ddir_merge_done(DdirMerge *m);
+extern void ddir_merge_abandon(DdirMerge *m);
+
+#endif							/* DDIR_ENGINE_BATCH_H */

@@ -1,0 +1,126 @@
+/*-------------------------------------------------------------------------
+ *
+ * graph.h
+ *	  The dataflow graph: operators, their edges, and the step.
+ *
+ * A graph runs in steps.  A step has one open time t: sources are pushed, the
+ * changes flow down the edges in chunks, then every operator is *sealed* in
+ * rank order (inputs before consumers) and emits what it had to hold back.
+ * After the step the frontier is {t + 1} and arrangements are compacted to t:
+ * one step back, as half joins need.
+ *
+ *	ddir_graph_begin	- open a step at t, beyond the last one
+ *	ddir_node_push		- give rows to one input of one operator
+ *	ddir_graph_finish	- seal all, move the frontier, compact
+ *
+ * Each edge carries two collections: rows, and errors (rows of a shape the
+ * functions agree on).  Operators forward the errors of their inputs unless
+ * they say otherwise; errors are never negated.
+ *
+ * A graph grows and shrinks between steps.  An operator made since the last
+ * step is *fresh*: what is already in the arrangements it reads is read by it
+ * in its first step (late import, as of the time of that step), and what its
+ * other inputs held before must be pushed into it, and only it, in that step.
+ *
+ * Memory: each operator has an arena, child of the graph's.  An operator
+ * lives until its creator and all its consumers released it.
+ *
+ * An error raised in a step leaves the graph fit for ddir_graph_destroy only.
+ *
+ * src/engine/graph.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_ENGINE_GRAPH_H
+#define DDIR_ENGINE_GRAPH_H
+
+#include "engine/delta.h"
+#include "engine/spine.h"
+
+typedef struct DdirGraph DdirGraph;
+typedef struct DdirNode DdirNode;
+
+/* What ddir.arrangements, ddir.operators and explain show of an operator. */
+typedef struct DdirNodeStats
+{
+	const char *op;				/* "arrange", "join", ... */
+	const char *label;
+	uint64_t	rows;			/* held now */
+	size_t		bytes;			/* held now */
+	uint64_t	rows_in;		/* deltas since creation */
+	uint64_t	rows_out;
+	const DdirSpine *spine;		/* of an arrangement, else NULL */
+	int			readers;		/* consumers */
+} DdirNodeStats;
+
+/* An operator: so many functions and no more. */
+typedef struct DdirNodeOps
+{
+	const char *name;
+	/* rows for an input port; may emit at once */
+	void		(*push) (DdirNode *node, int port, const DdirDeltas *rows);
+	/* errors for an input port; NULL: forwarded */
+	void		(*push_errors) (DdirNode *node, int port, const DdirDeltas *errs);
+	/* all input of the step has come; emit the rest.  NULL: nothing to do */
+	void		(*seal) (DdirNode *node);
+	/* after the step: compact, spend fuel.  NULL: nothing to do */
+	void		(*compact) (DdirNode *node, const DdirFrontier *since);
+	void		(*stats) (const DdirNode *node, DdirNodeStats *out);
+	/* release what is not in the node's arena (readers of other traces) */
+	void		(*destroy) (DdirNode *node);
+} DdirNodeOps;
+
+typedef struct DdirEdge
+{
+	DdirNode   *to;
+	int			port;
+} DdirEdge;
+
+/* First member of every operator's struct. */
+struct DdirNode
+{
+	const DdirNodeOps *ops;
+	DdirGraph  *graph;
+	DdirArena  *arena;
+	char	   *label;
+	uint64_t	rank;			/* inputs have lesser ranks */
+	int			refs;			/* consumers, and creators that hold it */
+	bool		fresh;
+	int			nin;
+	DdirNode  **in;
+	int			nedges;
+	int			cap_edges;
+	DdirEdge   *edge;
+	uint64_t	rows_in;
+	uint64_t	rows_out;
+	DdirNode   *next;			/* by rank */
+};
+
+extern DdirGraph *ddir_graph_create(DdirArena *parent, int coords);
+extern void ddir_graph_destroy(DdirGraph *g);
+extern DdirArena *ddir_graph_arena(DdirGraph *g);
+extern int	ddir_graph_coords(const DdirGraph *g);
+extern void ddir_graph_begin(DdirGraph *g, const uint64_t *t);
+extern void ddir_graph_finish(DdirGraph *g);
+/* the open step's time, or that of the last one */
+extern const uint64_t *ddir_graph_now(const DdirGraph *g);
+/* spend effort on merges while idle; true while there is more to do */
+extern bool ddir_graph_exert(DdirGraph *g, int64_t fuel);
+extern size_t ddir_graph_bytes(const DdirGraph *g);
+extern void ddir_graph_each(DdirGraph *g, void (*f) (DdirNode *node, void *ctx), void *ctx);
+
+extern void ddir_node_push(DdirNode *node, int port, const DdirDeltas *rows);
+extern void ddir_node_push_errors(DdirNode *node, int port, const DdirDeltas *errs);
+extern void ddir_node_hold(DdirNode *node);
+extern void ddir_node_release(DdirNode *node);
+extern void ddir_node_stats(const DdirNode *node, DdirNodeStats *out);
+
+/* For operators: */
+
+/* size: of the operator's struct; inputs gain a consumer each, port = index */
+extern DdirNode *ddir_node_create(DdirGraph *g, size_t size, const DdirNodeOps *ops,
+								  const char *label, int nin, DdirNode *const *in);
+extern void ddir_node_emit(DdirNode *node, const DdirDeltas *rows);
+extern void ddir_node_emit_errors(DdirNode *node, const DdirDeltas *errs);
+
+#endif							/* DDIR_ENGINE_GRAPH_H */

@@ -1,0 +1,165 @@
+/*-------------------------------------------------------------------------
+ *
+ * op.h
+ *	  The operators a graph is made of.
+ *
+ * Every constructor returns a node with one reference, the creator's.  The
+ * inputs may be released by the creator as soon as the consumer exists.
+ * Functions and specifications are copied; what their ctx points to must
+ * outlive the node.  Labels are for people and are copied.
+ *
+ * src/engine/op.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_ENGINE_OP_H
+#define DDIR_ENGINE_OP_H
+
+#include "engine/graph.h"
+
+/* Input: what is pushed into port 0 goes to all consumers. */
+extern DdirNode *ddir_source_create(DdirGraph *g, const char *label);
+
+/* Map, filter, project and flat-map in one pass. */
+extern DdirNode *ddir_linear_create(DdirGraph *g, const char *label, DdirNode *in, DdirFunc f);
+extern DdirNode *ddir_concat_create(DdirGraph *g, const char *label, int nin, DdirNode *const *in);
+extern DdirNode *ddir_negate_create(DdirGraph *g, const char *label, DdirNode *in);
+
+/*
+ * An arrangement: f turns rows of the input into keyed rows.  It forwards no
+ * rows; joins, reductions and others read its trace.  It keeps the errors of
+ * its input, for consumers that come late.
+ */
+extern DdirNode *ddir_arrange_create(DdirGraph *g, const char *label, DdirNode *in, DdirFunc f);
+extern DdirSpine *ddir_arrange_spine(DdirNode *arrange);
+/* the batch of the step being sealed; NULL if it is empty */
+extern DdirBatch *ddir_arrange_batch(DdirNode *arrange);
+extern const DdirDeltas *ddir_arrange_errors(DdirNode *arrange);
+
+/*
+ * Delta join of n arrangements (n >= 2; the same one may stand several times).
+ *
+ * Path i starts with the changes of relation i and looks the others up in the
+ * order of its stages.  Bundles always have n refs in the order of the
+ * relations; those not yet bound are NULL.  A stage's key function makes from
+ * a bundle the key to look up (the val lane stays empty) and drops rows that
+ * cannot match; it may also apply any condition on what is bound.  The path's
+ * output function makes the result, unkeyed.
+ *
+ * Each combination of updates is produced by the path of the relation with
+ * the cmp-greatest time, the least position winning ties: path i reads j < i
+ * strictly before its row's time, j > i up to it.  Output is at that time.
+ *
+ * Intersection: a stage may look up two relations at once, whose vals must be
+ * equal as bytes (rel2 >= 0); cheaper than proposing by one and validating by
+ * the other.
+ *
+ * A fresh join runs only "import_path", over all its driver's contents.
+ *
+ * References: Materialize, "Delta Joins and Late Materialization" (2020);
+ * McSherry, the dogs3 library of differential-dataflow (half joins).
+ */
+typedef struct DdirStage
+{
+	int			rel;
+	DdirFunc	key;
+	int			rel2;			/* or -1 */
+	DdirFunc	key2;
+} DdirStage;
+
+typedef struct DdirPath
+{
+	int			nstages;
+	const DdirStage *stages;
+	DdirFunc	output;
+} DdirPath;
+
+extern DdirNode *ddir_join_create(DdirGraph *g, const char *label, int nrel,
+								  DdirNode *const *arrange, const DdirPath *paths,
+								  int import_path);
+
+/*
+ * The rows of "left" whose key is not in "right" (both arrangements, same
+ * kind of key; keys equal as bytes are equal).  Output: f over the vals of left.
+ */
+extern DdirNode *ddir_antijoin_create(DdirGraph *g, const char *label,
+									  DdirNode *left, DdirNode *right, DdirFunc f);
+
+/*
+ * Reduce: one output per group, from a state kept per key.
+ *
+ * nfold inputs are streams, each with a function that makes keyed rows from
+ * it; their rows are folded into the group's state with their diffs.  A group
+ * exists while the diffs of input 0 sum to more than zero; a sum below zero at
+ * the end of a step raises DDIR_ERROR_NEGATIVE.  narr inputs are arrangements
+ * with the same keys, there to be sought in when a group's output is computed
+ * (min, max, ordered and recomputed aggregates, labels).  A key that changes
+ * in any of them must also change in input 0, or not be visible in the output.
+ *
+ * In a step each group touched emits its output as it was (diff -1) and as it
+ * is (diff +1), netted.
+ */
+typedef struct DdirGroup
+{
+	uint64_t	hash;
+	DdirRef		key;
+	int64_t		rows;			/* sum of diffs of input 0 */
+	void	   *state;			/* state_size bytes, zero at birth */
+} DdirGroup;
+
+typedef struct DdirReduceFns
+{
+	void	   *ctx;
+	size_t		state_size;
+	/*
+	 * For keys that are not exact (equal bytes, different values): does the row
+	 * belong to this group?  NULL: always.
+	 */
+	bool		(*same) (void *ctx, const DdirGroup *group, DdirRef val);
+	/* fold val[i] with diff[i] into group[i]; false: failed */
+	bool		(*fold) (void *ctx, int port, uint32_t n, DdirGroup *const *group,
+						 const DdirRef *val, const int64_t *diff);
+	/*
+	 * Append to out the row of each group, or to err its error, with the given
+	 * diff.  cursor[k] reads arrangement k as it was before the step (for old
+	 * output) or as it is.
+	 */
+	bool		(*emit) (void *ctx, uint32_t n, DdirGroup *const *group, int64_t diff,
+						 DdirCursor *cursor, DdirDeltas *out, DdirDeltas *err);
+	/* free what the state holds outside itself; may be NULL */
+	void		(*drop) (void *ctx, void *state);
+} DdirReduceFns;
+
+typedef struct DdirReduceSpec
+{
+	int			nfold;
+	DdirNode *const *fold;
+	const DdirFunc *keying;		/* nfold of them */
+	int			narr;
+	DdirNode *const *arr;
+	bool		global;			/* no key: the one group exists even without rows */
+	DdirReduceFns fns;
+} DdirReduceSpec;
+
+extern DdirNode *ddir_reduce_create(DdirGraph *g, const char *label, const DdirReduceSpec *spec);
+
+/*
+ * Threshold: each row of the input (made keyed by f: the whole row's identity
+ * is the key, the val is ignored) with multiplicity c appears f(c) times.
+ * "distinct" is the threshold min(c, 1).  Output rows: the keys, unkeyed.
+ */
+extern DdirNode *ddir_threshold_create(DdirGraph *g, const char *label, DdirNode *in,
+									   DdirFunc f, int64_t (*threshold) (int64_t));
+extern int64_t ddir_threshold_distinct(int64_t count);
+
+/* Output: hands what reaches it to the world outside; owns nothing. */
+typedef struct DdirSinkFns
+{
+	void	   *ctx;
+	void		(*rows) (void *ctx, const DdirDeltas *rows);
+	void		(*errors) (void *ctx, const DdirDeltas *errs);
+} DdirSinkFns;
+
+extern DdirNode *ddir_sink_create(DdirGraph *g, const char *label, DdirNode *in, DdirSinkFns fns);
+
+#endif							/* DDIR_ENGINE_OP_H */
