@@ -1,0 +1,108 @@
+#
+# Makefile: everything one can do in this tree, by name.
+#
+# It includes no PGXS, so it works on a machine without server headers; what
+# needs them is in pgxs.mk.  Usual variables: PG_CONFIG (which server),
+# PG_MAJOR (which packages to install), WERROR= (build past warnings).
+#
+#	make, make install	only the extension; gcc, server and xxHash headers
+#	make demo		a fresh Debian 12 to views over its package index
+#	make demo-stop		end the demo's server
+#	make check		set-up, build, install and every test
+#	make check-fresh	the same promises in a bare Debian 12 chroot
+#	make installcheck	the tests that need a server, without set-up
+#	make unit		the engine alone, under sanitizers
+#	make oracle		random views against their queries (RUNTIME, SEED)
+#	make bench		the table of README.md; bench-engine: its engine part
+#	make tidy, make indent	what review would otherwise be about
+#
+
+SHELL = /bin/sh
+MAKEFLAGS += --no-print-directory
+
+TOOLS = test/tools
+SUB   = $(MAKE) -f pgxs.mk
+
+all:
+	+@$(SUB) all
+
+install: all
+	+@$(TOOLS)/as-root $(SUB) install
+
+check:
+	+@$(TOOLS)/check setup build install unit regress isolation tap
+
+installcheck:
+	+@$(TOOLS)/check regress isolation tap
+
+check-fresh:
+	@$(TOOLS)/check-fresh
+
+demo:
+	+@test/demo/run
+
+demo-stop:
+	@test/demo/stop
+
+oracle:
+	@$(TOOLS)/as-user test/oracle/run
+
+bench: bench-engine
+	@$(TOOLS)/as-user test/bench/run
+
+tidy:
+	@$(TOOLS)/tidy
+
+indent:
+	@$(TOOLS)/indent
+
+clean:
+	rm -rf build
+	+@if pg_config --version >/dev/null 2>&1; then $(SUB) clean; fi
+
+# ----
+# The engine without a server: unit tests and benchmark
+# ----
+
+CC ?= gcc
+ENGINE_FLAGS = -std=gnu11 -g -fno-strict-aliasing -Wall -Wextra \
+	-Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
+	-MMD -MP -Isrc -I.
+UNIT_FLAGS   = $(ENGINE_FLAGS) -O1 -DDDIR_ASSERTS -fno-omit-frame-pointer \
+	-fsanitize=address,undefined -fno-sanitize-recover=all
+BENCH_FLAGS  = $(ENGINE_FLAGS) -O3 -march=native
+
+ENGINE = $(sort $(wildcard src/engine/*.c))
+# test_*.c are programs; the other files of the folder are linked to each
+UNIT_TESTS  = $(sort $(wildcard test/unit/test_*.c))
+UNIT_COMMON = $(filter-out $(UNIT_TESTS),$(sort $(wildcard test/unit/*.c)))
+UNIT_BINS   = $(UNIT_TESTS:%.c=build/unit/%)
+UNIT_OBJS   = $(ENGINE:%.c=build/unit/%.o) $(UNIT_COMMON:%.c=build/unit/%.o)
+BENCH_OBJS  = $(ENGINE:%.c=build/bench/%.o) build/bench/test/unit/port.o \
+	build/bench/test/bench/engine.o
+
+unit: $(UNIT_BINS)
+	@$(TOOLS)/unit $(UNIT_BINS)
+
+$(UNIT_BINS): build/unit/%: build/unit/%.o $(UNIT_OBJS)
+	$(CC) $(UNIT_FLAGS) -o $@ $^ -lm
+
+build/unit/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_FLAGS) -c -o $@ $<
+
+bench-engine: build/bench/engine
+	@build/bench/engine
+
+build/bench/engine: $(BENCH_OBJS)
+	$(CC) $(BENCH_FLAGS) -o $@ $^ -lm
+
+build/bench/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_FLAGS) -c -o $@ $<
+
+-include $(wildcard build/unit/*/*/*.d build/bench/*/*/*.d)
+
+.SECONDARY:
+.PHONY: all install check installcheck check-fresh demo demo-stop oracle \
+	bench bench-engine tidy indent clean unit
