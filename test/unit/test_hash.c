@@ -23,6 +23,7 @@ static const struct
 	const char *input;
 	uint64_t	hash;
 }			known[] =
+
 {
 	{"", UINT64_C(0x2d06800538d394c2)},
 	{"a", UINT64_C(0xe6c632b61e964e1f)},
