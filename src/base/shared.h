@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared.h
+ *	  The static shared memory: a slot per database with a maintainer, a slot
+ *	  per view, and the launcher's.
+ *
+ * Everything is guarded by one LWLock (ddir_shared->lock), but for the atomics,
+ * which are read and written without it, and what is said to belong to one
+ * process.  Waiters sleep on the database's condition variable, broadcast
+ * whenever a frontier or a state changes.
+ *
+ * src/base/shared.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_BASE_SHARED_H
+#define DDIR_BASE_SHARED_H
+
+#include "postgres.h"
+
+#include "access/xlogdefs.h"
+#include "datatype/timestamp.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/dsm.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+
+typedef enum DdirViewState
+{
+	DDIR_VIEW_FREE,				/* no view in this slot */
+	DDIR_VIEW_HYDRATING,
+	DDIR_VIEW_LIVE,
+	DDIR_VIEW_BEHIND,			/* could not take part in the last steps */
+	DDIR_VIEW_ERROR,			/* held by a row error */
+	DDIR_VIEW_SUSPENDED,
+	DDIR_VIEW_DISABLED
+} DdirViewState;
+
+typedef enum DdirHydrationPhase
+{
+	DDIR_HYDRATION_NONE,
+	DDIR_HYDRATION_QUEUED,
+	DDIR_HYDRATION_IDENTITY,	/* getting sources to log old rows */
+	DDIR_HYDRATION_SETTLING,	/* waiting for transactions to be visible */
+	DDIR_HYDRATION_SCANNING,
+	DDIR_HYDRATION_CATCHING_UP,	/* reading WAL up to where sources are whole */
+	DDIR_HYDRATION_COMPUTING,
+	DDIR_HYDRATION_RECONCILING
+} DdirHydrationPhase;
+
+#define DDIR_REASON_LEN 256
+
+typedef struct DdirViewSlot
+{
+	Oid			dbid;			/* InvalidOid: free */
+	Oid			view;
+	DdirViewState state;
+	char		reason[DDIR_REASON_LEN];	/* why not live */
+	XLogRecPtr	frontier;		/* all committed before it is in the view */
+	TimestampTz frontier_time;	/* commit time of the newest transaction in it */
+	uint64		rows_applied;
+	uint64		memory_bytes;
+	int			sqlstate;		/* of the last error; 0: none */
+	char		message[DDIR_REASON_LEN];
+	/* hydration */
+	DdirHydrationPhase phase;
+	char		hydration_reason[DDIR_REASON_LEN];	/* of the last one */
+	uint64		hydrations;
+	uint64		rows_done;
+	uint64		rows_total;		/* estimate */
+	TimestampTz hydration_start;
+	TimestampTz hydration_end;
+} DdirViewSlot;
+
+typedef enum DdirRequestKind
+{
+	DDIR_REQUEST_SOURCES,
+	DDIR_REQUEST_ARRANGEMENTS,
+	DDIR_REQUEST_OPERATORS,
+	DDIR_REQUEST_EXPLAIN,		/* arg: view */
+	DDIR_REQUEST_REPAIR,		/* arg: view; hydrate again */
+	DDIR_REQUEST_CONFIRM		/* lsn: have trays touching arg's sources been
+								 * applied exactly up to it? */
+} DdirRequestKind;
+
+#define DDIR_REQUESTS_MAX 8
+
+typedef struct DdirRequestSlot
+{
+	bool		used;
+	DdirRequestKind kind;
+	Oid			arg;
+	XLogRecPtr	lsn;
+	dsm_handle	segment;		/* of the reply queue */
+	pid_t		pid;
+} DdirRequestSlot;
+
+typedef struct DdirDatabaseSlot
+{
+	Oid			dbid;			/* InvalidOid: free */
+	pid_t		pid;			/* of the maintainer; 0: none */
+	Latch	   *latch;			/* of the maintainer; NULL: none */
+	pg_atomic_uint32 sleeping;	/* the maintainer waits; wake it by its latch */
+	pg_atomic_uint64 async_commit_end;	/* newest asynchronous commit's end */
+	pg_atomic_uint64 frontier;	/* all committed before it is applied in every
+								 * view that is live */
+	bool		disabled;		/* by ddir.disable() */
+	bool		leave;			/* the maintainer is to exit (database DDL) */
+	bool		recheck;		/* catalog to be compared again */
+	ConditionVariable changed;
+	TimestampTz started;
+	uint64		steps;
+	uint64		trays;
+	uint64		rows;
+	double		rows_per_s;
+	char		step[64];		/* what it does now, for ddir.workers */
+	Oid			stepping;		/* view being applied; InvalidOid: none */
+	int			failures;		/* exits by error in a row, for backoff */
+	TimestampTz last_exit;
+	DdirRequestSlot request[DDIR_REQUESTS_MAX];
+} DdirDatabaseSlot;
+
+typedef struct DdirShared
+{
+	LWLock	   *lock;
+	pid_t		launcher_pid;
+	Latch	   *launcher_latch;
+	bool		launcher_look;	/* databases or views have changed */
+	int			ndatabases;		/* size of the arrays */
+	int			nviews;
+	DdirDatabaseSlot *database;
+	DdirViewSlot *view;
+} DdirShared;
+
+extern DdirShared *ddir_shared; /* NULL: the library was not preloaded */
+
+extern void ddir_shared_init(void); /* from _PG_init: hooks */
+extern void ddir_shared_require(void);	/* 55000 unless preloaded */
+
+/* Find or make; NULL if not there (or full, with create).  Lock held by caller. */
+extern DdirDatabaseSlot *ddir_shared_database(Oid dbid, bool create);
+extern DdirViewSlot *ddir_shared_view(Oid dbid, Oid view, bool create);
+extern void ddir_shared_view_free(DdirViewSlot *slot);
+
+/* Wake the launcher, or the maintainer of a database, from anywhere. */
+extern void ddir_wake_launcher(void);
+extern void ddir_wake_maintainer(Oid dbid);
+/* the commit callback of every backend; registered by ddir_shared_init */
+
+extern const char *ddir_view_state_name(DdirViewState state);
+extern const char *ddir_hydration_phase_name(DdirHydrationPhase phase);
+
+#endif							/* DDIR_BASE_SHARED_H */

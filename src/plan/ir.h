@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * ir.h
+ *	  DDIR: the relational algebra between a view's query and its dataflow.
+ *
+ * A tree of relations over bags.  lower.c makes it from a Query, optimize.c
+ * rewrites it, build.c makes operators from it; explain.c prints it.
+ * Subtrees may be shared (a WITH query, both uses of one side of an outer
+ * join): the same pointer standing twice is computed once.
+ *
+ * Columns: every relation has a row type.  In the expressions of a relation
+ * Var(varno = i + 1, varattno = a) is column a of its i-th input; there are no
+ * Params and no SubLinks.  Where expressions may be evaluated early or late is
+ * settled here: a Map's quals run before its targets; a Join's residual quals
+ * run when all they mention is bound and, unless total, after all equalities
+ * hold.
+ *
+ * Allocated in CurrentMemoryContext of whoever lowers; never freed singly.
+ *
+ * src/plan/ir.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_PLAN_IR_H
+#define DDIR_PLAN_IR_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+#include "rows/rowtype.h"
+
+typedef enum DdirRelKind
+{
+	DDIR_REL_SCAN,				/* a source or a ddir view */
+	DDIR_REL_CONSTANT,			/* VALUES, or one empty row */
+	DDIR_REL_MAP,				/* filter, then project */
+	DDIR_REL_JOIN,				/* inner, n-ary */
+	DDIR_REL_ANTI,				/* left rows without a match on the right */
+	DDIR_REL_REDUCE,			/* GROUP BY and DISTINCT */
+	DDIR_REL_UNION,				/* bag sum */
+	DDIR_REL_NEGATE
+} DdirRelKind;
+
+/* An equality between columns of two inputs (or of the groups, in a Reduce). */
+typedef struct DdirEquality
+{
+	int			left;			/* input, from 0 */
+	Expr	   *left_expr;		/* over that input alone: Var(varno = left + 1) */
+	int			right;
+	Expr	   *right_expr;
+	Oid			eqop;
+	Oid			collation;
+	bool		null_safe;		/* IS NOT DISTINCT FROM: NULL matches NULL */
+} DdirEquality;
+
+typedef struct DdirGroupKey
+{
+	Expr	   *expr;			/* over input 0 */
+	Oid			eqop;
+	Oid			collation;
+} DdirGroupKey;
+
+typedef struct DdirRel DdirRel;
+
+struct DdirRel
+{
+	DdirRelKind kind;
+	DdirRowType *type;
+	List	   *colnames;		/* of char *, for explain; may be NIL */
+	int			ninputs;
+	DdirRel   **input;
+	double		rows;			/* estimate */
+
+	/* SCAN: columns by attribute number, dropped and unused ones NULL */
+	Oid			relid;
+	bool		is_view;		/* a ddir view: read from its dataflow */
+	Bitmapset  *used;			/* attribute numbers, from 1 */
+
+	/* CONSTANT: list of lists of Const */
+	List	   *constants;
+
+	/* MAP and JOIN; ANTI has quals as residual conditions of the match */
+	List	   *quals;
+	List	   *targets;		/* Exprs; output columns */
+
+	/* JOIN and ANTI (ANTI: left is always input 0, right input 1) */
+	List	   *equalities;		/* of DdirEquality */
+
+	/* REDUCE: output = keys, then aggregates */
+	List	   *keys;			/* of DdirGroupKey */
+	List	   *aggs;			/* of Aggref, arguments over input 0 */
+	bool		global;			/* no GROUP BY: one row even over nothing */
+
+	/* set by build.c */
+	void	   *built;
+};
+
+extern DdirRel *ddir_rel_scan(Oid relid, bool is_view, Bitmapset *used, double rows);
+extern DdirRel *ddir_rel_constant(DdirRowType *type, List *rows);
+extern DdirRel *ddir_rel_map(DdirRel *input, List *quals, List *targets);
+extern DdirRel *ddir_rel_join(int n, DdirRel *const *inputs, List *equalities,
+							  List *quals, List *targets);
+extern DdirRel *ddir_rel_anti(DdirRel *left, DdirRel *right, List *equalities, List *quals);
+extern DdirRel *ddir_rel_reduce(DdirRel *input, List *keys, List *aggs, bool global);
+extern DdirRel *ddir_rel_union(int n, DdirRel *const *inputs);
+extern DdirRel *ddir_rel_negate(DdirRel *input);
+
+/* the Var for column a (from 1) of input i (from 0) of type t */
+extern Var *ddir_rel_var(int i, const DdirRel *of, AttrNumber a);
+/* text tree, one operator a line */
+extern char *ddir_rel_text(const DdirRel *rel);
+
+#endif							/* DDIR_PLAN_IR_H */

@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * lower.h
+ *	  From a view's Query to DDIR, or a refusal that names the construct.
+ *
+ * src/plan/lower.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_PLAN_LOWER_H
+#define DDIR_PLAN_LOWER_H
+
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+
+#include "plan/ir.h"
+
+/* Why a query is not maintained. */
+typedef struct DdirRefusal
+{
+	bool		refused;
+	int			sqlerrcode;		/* ERRCODE_FEATURE_NOT_SUPPORTED, ... */
+	const char *code;			/* stable short code: "volatile_function", ... */
+	char	   *construct;		/* named as the user wrote it */
+	char	   *reason;			/* a sentence: errdetail */
+	char	   *hint;			/* a sentence, may be NULL */
+} DdirRefusal;
+
+typedef struct DdirLowered
+{
+	DdirRel    *root;			/* columns as the view's */
+	List	   *sources;		/* of Oid: base tables and ddir views read */
+	List	   *functions;		/* of Oid: not in pg_catalog, whose redefinition matters */
+	bool		ambiguous;		/* the plain query has several legal answers */
+} DdirLowered;
+
+/*
+ * query: the view's stored Query, not rewritten; a copy is worked on.  Rights
+ * are checked for "owner".  Returns NULL with *refusal filled if it cannot be
+ * maintained; raises only what is not about the query.
+ */
+extern DdirLowered *ddir_lower(const Query *query, Oid owner, DdirRefusal *refusal);
+
+/* ereport(ERROR) for a refused view: message names it, detail, hint */
+extern void ddir_refuse(const char *viewname, const DdirRefusal *refusal) pg_attribute_noreturn();
+
+/* Is this a ddir view (relkind m, access method ddir)? */
+extern bool ddir_is_view(Oid relid);
+extern Oid	ddir_am_oid(void);	/* InvalidOid where the extension is not there */
+
+#endif							/* DDIR_PLAN_LOWER_H */

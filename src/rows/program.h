@@ -1,0 +1,73 @@
+/*-------------------------------------------------------------------------
+ *
+ * program.h
+ *	  Programs: the executor's expressions over packed rows, as functions the
+ *	  engine can call.
+ *
+ * A program takes a tuple of rows, tests quals, and makes an output row
+ * and/or a key.  In its expressions Var(varno = r + 1, varattno = a) is column
+ * a of relation r of the tuple; there are no other Vars, no Params, no
+ * SubLinks.  Expressions have been through eval_const_expressions.
+ *
+ * A bundle is run inside one internal subtransaction if any expression can
+ * raise an error (is not leakproof); on an error it is bisected down to the
+ * row.  A row error (SQLSTATE classes 21, 22, 23, 2F, 38, 39, P0) becomes an
+ * error row in the bundle's place, with the diff and time of the input; any
+ * other error makes the call fail, and ddir_failure_rethrow raises it.
+ * A program never longjmps.
+ *
+ * Expressions run as "owner" in a security-restricted context with a pinned
+ * search_path; the caller of the graph's step sets that up once for runs of
+ * programs by ddir_rights_enter (programs switch only the user).
+ *
+ * src/rows/program.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_ROWS_PROGRAM_H
+#define DDIR_ROWS_PROGRAM_H
+
+#include "postgres.h"
+
+#include "engine/delta.h"
+#include "rows/key.h"
+#include "rows/rowtype.h"
+
+typedef struct DdirProgramSpec
+{
+	const char *label;			/* for errors and explain */
+	Oid			owner;			/* InvalidOid: as it is */
+	int			nrel;
+	const DdirRowType *const *rel;
+	List	   *quals;			/* implicitly ANDed; NULL is false */
+	List	   *targets;		/* Exprs of the output row; NIL: empty row */
+	bool		no_row;			/* leave the val lane empty */
+	List	   *keys;			/* Exprs of the key; used if key is set */
+	DdirKeySpec *key;			/* NULL: unkeyed */
+	List	   *order;			/* Exprs whose order encoding goes before the image */
+} DdirProgramSpec;
+
+/* Copies what it needs into cxt.  Needs a transaction. */
+extern DdirFunc ddir_program_make(MemoryContext cxt, const DdirProgramSpec *spec);
+
+/* Are all functions in the expression free of errors (leakproof and strict)? */
+extern bool ddir_expr_is_total(Node *expr);
+
+/* The error row: sqlstate (int32), message (text), as an image of this type. */
+extern const DdirRowType *ddir_error_rowtype(void);
+extern bool ddir_sqlstate_is_row_error(int sqlstate);
+/* append one to err, closing it */
+extern void ddir_error_row_push(DdirDeltas *err, int sqlstate, const char *message,
+								const uint64_t *t, int64 diff, uint32 from);
+
+/*
+ * Run fn(arg) catching errors.  0: it went well.  Otherwise the SQLSTATE; the
+ * message of a row error is in *message (palloc'd in the caller's context),
+ * any other error is kept for ddir_failure_rethrow.  With "subxact" effects
+ * are rolled back by an internal subtransaction.
+ */
+extern int	ddir_guard(void (*fn) (void *arg), void *arg, bool subxact, char **message);
+/* raise again the last error that was not a row's */
+extern void ddir_failure_rethrow(void) pg_attribute_noreturn();
+
+#endif							/* DDIR_ROWS_PROGRAM_H */
