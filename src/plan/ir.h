@@ -26,7 +26,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
 
 #include "rows/rowtype.h"
 
