@@ -6,8 +6,9 @@
  * Order: hash, key, val, time (by cmp).  Lanes are left out where they would
  * say nothing: the key lane where all keys have 8 bytes (the hash is the key,
  * mixed), offsets where all rows have one width, the time lane where all
- * times are equal, the diff lane where all diffs are +1.  Large batches carry
- * a directory by the hash's high bits.
+ * times are equal, the diff lane where all diffs are +1; diffs take one byte
+ * where all fit.  All but the smallest carry a directory by the hash's high
+ * bits.
  *
  * A batch holds exactly the updates of its trace with time beyond lower and
  * not beyond upper; times may have been advanced by since.
@@ -49,12 +50,17 @@ typedef struct DdirBatch
 	uint64_t   *time;			/* n * coords, or NULL: all are "at" */
 	DdirTime	at;
 	DdirTime	newest;			/* cmp-greatest time in it */
-	int64_t    *diff;			/* or NULL: all are +1 */
+	DdirTime	least;			/* meet of all its times */
+	DdirTime	most;			/* join of all its times */
+	int64_t    *diff;			/* or NULL: see diff8 */
+	int8_t	   *diff8;			/* where all fit, or NULL: all are +1 */
+	uint32_t	keys;			/* different hashes */
 	uint32_t   *dir;			/* 2^dir_bits + 1 starts, or NULL */
 	int			dir_bits;
 	DdirFrontier lower;
 	DdirFrontier upper;
 	DdirFrontier since;
+	size_t		bytes;			/* of all lanes */
 } DdirBatch;
 
 static inline DdirRef
@@ -90,7 +96,7 @@ ddir_batch_time(const DdirBatch *b, uint32_t i)
 static inline int64_t
 ddir_batch_diff(const DdirBatch *b, uint32_t i)
 {
-	return b->diff ? b->diff[i] : 1;
+	return b->diff8 ? b->diff8[i] : b->diff ? b->diff[i] : 1;
 }
 
 /* the key of row i; "room" takes it where the hash stands for it */
@@ -120,8 +126,10 @@ extern size_t ddir_batch_bytes(const DdirBatch *b);
 /* First row of the key, and in *end the one behind its last; none: equal. */
 extern uint32_t ddir_batch_find(const DdirBatch *b, uint64_t hash, const void *key,
 								uint32_t keylen, uint32_t *end);
+
 /* for a run of probes: bring the memory that find will touch nearer */
 extern void ddir_batch_prefetch(const DdirBatch *b, uint64_t hash);
+
 /* the row behind the last one with the key of row i */
 extern uint32_t ddir_batch_key_end(const DdirBatch *b, uint32_t i);
 
@@ -130,8 +138,10 @@ typedef struct DdirMerge DdirMerge;
 /* a is the older; times are advanced by since, as it is now */
 extern DdirMerge *ddir_merge_begin(DdirArena *arena, DdirBatch *a, DdirBatch *b,
 								   const DdirFrontier *since);
+
 /* spend up to *fuel rows (reduced by what was used); true when complete */
 extern bool ddir_merge_work(DdirMerge *m, int64_t *fuel);
+
 /* the merged batch; consumes m and the references m held */
 extern DdirBatch *ddir_merge_done(DdirMerge *m);
 extern void ddir_merge_abandon(DdirMerge *m);
