@@ -37,14 +37,18 @@ extern DdirBatch *ddir_arrange_batch(DdirNode *arrange);
 extern const DdirDeltas *ddir_arrange_errors(DdirNode *arrange);
 
 /*
- * Delta join of n arrangements (n >= 2; the same one may stand several times).
+ * Delta join of nrel relations (nrel >= 2), read through narr arrangements.
  *
- * Path i starts with the changes of relation i and looks the others up in the
- * order of its stages.  Bundles always have n refs in the order of the
- * relations; those not yet bound are NULL.  A stage's key function makes from
- * a bundle the key to look up (the val lane stays empty) and drops rows that
- * cannot match; it may also apply any condition on what is bound.  The path's
- * output function makes the result, unkeyed.
+ * One relation may be read through several arrangements (by different keys,
+ * with different vals), and one arrangement may serve several relations (a
+ * self join).  Path i starts with the changes of relation i, taken from the
+ * batches of arrangement path->arr, and looks the others up in the order of its
+ * stages, each through the arrangement the stage names.  Bundles always have
+ * nrel refs in the order of the relations; those not yet bound are NULL.  A
+ * stage's key function makes from a bundle the key to look up (the val lane
+ * stays empty) and drops rows that cannot match; it may also apply any
+ * condition on what is bound.  The path's output function makes the result,
+ * unkeyed.
  *
  * Each combination of updates is produced by the path of the relation with
  * the cmp-greatest time, the least position winning ties: path i reads j < i
@@ -61,22 +65,26 @@ extern const DdirDeltas *ddir_arrange_errors(DdirNode *arrange);
  */
 typedef struct DdirStage
 {
-	int			rel;
+	int			rel;			/* relation bound by this stage */
+	int			arr;			/* arrangement it is looked up in */
 	DdirFunc	key;
 	int			rel2;			/* or -1 */
+	int			arr2;
 	DdirFunc	key2;
 } DdirStage;
 
 typedef struct DdirPath
 {
+	int			arr;			/* arrangement whose batches drive it */
 	int			nstages;
 	const DdirStage *stages;
 	DdirFunc	output;
 } DdirPath;
 
+/* paths: nrel of them, path i for relation i */
 extern DdirNode *ddir_join_create(DdirGraph *g, const char *label, int nrel,
-								  DdirNode *const *arrange, const DdirPath *paths,
-								  int import_path);
+								  int narr, DdirNode *const *arrange,
+								  const DdirPath *paths, int import_path);
 
 /*
  * The rows of "left" whose key is not in "right" (both arrangements, same

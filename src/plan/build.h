@@ -17,6 +17,8 @@
 
 #include "postgres.h"
 
+#include "lib/stringinfo.h"
+
 #include "engine/op.h"
 #include "plan/ir.h"
 
@@ -39,8 +41,10 @@ typedef struct DdirFlow
 	DdirNode   *sink;			/* held */
 	List	   *nodes;			/* all nodes it holds, for release and accounting */
 	List	   *loads;			/* of DdirLoad *, for the next step */
-	List	   *constants;		/* of DdirLoad * whose rows are "rows" below */
+	List	   *constants;		/* what ddir_flow_start pushes */
 	List	   *inputs;			/* of Oid: sources and views read */
+	StringInfoData plan;		/* operators made, as text, for explain */
+	double		state_bytes;	/* estimate of what was not shared */
 } DdirFlow;
 
 extern DdirShare *ddir_share_create(MemoryContext cxt, DdirGraph *graph);
@@ -80,8 +84,5 @@ typedef struct DdirArrangementInfo
 } DdirArrangementInfo;
 
 extern List *ddir_share_arrangements(DdirShare *share);
-
-/* The physical plan as text: operators, arrangements shared and new, paths. */
-extern char *ddir_build_text(DdirShare *share, DdirRel *root);
 
 #endif							/* DDIR_PLAN_BUILD_H */

@@ -45,6 +45,7 @@ typedef struct DdirProgramSpec
 	List	   *keys;			/* Exprs of the key; used if key is set */
 	DdirKeySpec *key;			/* NULL: unkeyed */
 	List	   *order;			/* Exprs whose order encoding goes before the image */
+	bool		order_descending;	/* encoded so that the greatest comes first */
 } DdirProgramSpec;
 
 /* Copies what it needs into cxt.  Needs a transaction. */
