@@ -8,7 +8,7 @@
 #	make, make install	only the extension; gcc, server and xxHash headers
 #	make demo		a fresh Debian 12 to views over its package index
 #	make demo-stop		end the demo's server
-#	make check		set-up, build, install and every test
+#	make check		set-up, build, install and every test (PARTS)
 #	make check-fresh	the same promises in a bare Debian 12 chroot
 #	make installcheck	the tests that need a server, without set-up
 #	make unit		the engine alone, under sanitizers
@@ -21,6 +21,7 @@ SHELL = /bin/sh
 MAKEFLAGS += --no-print-directory
 
 TOOLS = test/tools
+PARTS = setup build install unit regress isolation tap
 SUB   = $(MAKE) -f pgxs.mk
 
 all:
@@ -30,7 +31,7 @@ install: all
 	+@$(TOOLS)/as-root $(SUB) install
 
 check:
-	+@$(TOOLS)/check setup build install unit regress isolation tap
+	+@$(TOOLS)/check $(PARTS)
 
 installcheck:
 	+@$(TOOLS)/check regress isolation tap
