@@ -23,9 +23,11 @@
  * other inputs held before must be pushed into it, and only it, in that step.
  *
  * Memory: each operator has an arena, child of the graph's.  An operator
- * lives until its creator and all its consumers released it.
+ * lives until its creator and all its consumers released it.  What is needed
+ * for one operator's seal only comes from the graph's scratch arena.
  *
- * An error raised in a step leaves the graph fit for ddir_graph_destroy only.
+ * An error raised in a step, or while the graph is changed, leaves it fit for
+ * ddir_graph_destroy only; that then calls no operator, it frees the arenas.
  *
  * src/engine/graph.h
  *
@@ -57,6 +59,8 @@ typedef struct DdirNodeStats
 typedef struct DdirNodeOps
 {
 	const char *name;
+	/* a step opens: let go of what was kept of the last.  NULL: nothing */
+	void		(*begin) (DdirNode *node);
 	/* rows for an input port; may emit at once */
 	void		(*push) (DdirNode *node, int port, const DdirDeltas *rows);
 	/* errors for an input port; NULL: forwarded */
@@ -65,6 +69,8 @@ typedef struct DdirNodeOps
 	void		(*seal) (DdirNode *node);
 	/* after the step: compact, spend fuel.  NULL: nothing to do */
 	void		(*compact) (DdirNode *node, const DdirFrontier *since);
+	/* idle: spend fuel; true while there is more to do.  NULL: nothing */
+	bool		(*exert) (DdirNode *node, int64_t fuel);
 	void		(*stats) (const DdirNode *node, DdirNodeStats *out);
 	/* release what is not in the node's arena (readers of other traces) */
 	void		(*destroy) (DdirNode *node);
@@ -94,6 +100,7 @@ struct DdirNode
 	uint64_t	rows_in;
 	uint64_t	rows_out;
 	DdirNode   *next;			/* by rank */
+	DdirNode   *prev;
 };
 
 extern DdirGraph *ddir_graph_create(DdirArena *parent, int coords);
@@ -106,6 +113,8 @@ extern void ddir_graph_finish(DdirGraph *g);
 extern const uint64_t *ddir_graph_now(const DdirGraph *g);
 /* spend effort on merges while idle; true while there is more to do */
 extern bool ddir_graph_exert(DdirGraph *g, int64_t fuel);
+/* what is beyond the last step's time: {0} before the first step */
+extern const DdirFrontier *ddir_graph_frontier(const DdirGraph *g);
 extern size_t ddir_graph_bytes(const DdirGraph *g);
 extern void ddir_graph_each(DdirGraph *g, void (*f) (DdirNode *node, void *ctx), void *ctx);
 
@@ -117,10 +126,38 @@ extern void ddir_node_stats(const DdirNode *node, DdirNodeStats *out);
 
 /* For operators: */
 
-/* size: of the operator's struct; inputs gain a consumer each, port = index */
+/*
+ * size: of the operator's struct, zeroed; inputs gain a consumer each, port =
+ * index.
+ */
 extern DdirNode *ddir_node_create(DdirGraph *g, size_t size, const DdirNodeOps *ops,
 								  const char *label, int nin, DdirNode *const *in);
 extern void ddir_node_emit(DdirNode *node, const DdirDeltas *rows);
 extern void ddir_node_emit_errors(DdirNode *node, const DdirDeltas *errs);
+/* emit and empty a run, if there is anything in it */
+extern void ddir_node_flush(DdirNode *node, DdirDeltas *rows);
+extern void ddir_node_flush_errors(DdirNode *node, DdirDeltas *errs);
+/* the frontier when the open step is over */
+extern const DdirFrontier *ddir_graph_upper(const DdirGraph *g);
+/* a cursor over what a trace held before the open step, or holds with it */
+extern void ddir_graph_cursor_before(const DdirGraph *g, DdirCursor *c, const DdirSpine *s);
+extern void ddir_graph_cursor_now(const DdirGraph *g, DdirCursor *c, const DdirSpine *s);
+/* emptied when the operator being sealed is done */
+extern DdirArena *ddir_graph_scratch(DdirGraph *g);
+
+/*
+ * Up to DDIR_CHUNK_ROWS rows of a run, from row "start", as a bundle.  Valid
+ * until rows are emitted or the next slice is made.
+ */
+extern const DdirBundle *ddir_graph_slice(DdirGraph *g, const DdirDeltas *rows,
+										  uint32_t start);
+/*
+ * Call a function over a bundle, appending to runs that may hold rows of other
+ * times already.
+ */
+extern void ddir_graph_call(const DdirFunc *f, const DdirBundle *in,
+							DdirDeltas *out, DdirDeltas *err);
+/* after a step: give back the room of a run that once was large */
+extern void ddir_node_trim(DdirDeltas *d);
 
 #endif							/* DDIR_ENGINE_GRAPH_H */
