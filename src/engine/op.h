@@ -44,11 +44,12 @@ extern const DdirDeltas *ddir_arrange_errors(DdirNode *arrange);
  * self join).  Path i starts with the changes of relation i, taken from the
  * batches of arrangement path->arr, and looks the others up in the order of its
  * stages, each through the arrangement the stage names.  Bundles always have
- * nrel refs in the order of the relations; those not yet bound are NULL.  A
- * stage's key function makes from a bundle the key to look up (the val lane
- * stays empty) and drops rows that cannot match; it may also apply any
- * condition on what is bound.  The path's output function makes the result,
- * unkeyed.
+ * nrel refs in the order of the relations; those not yet bound are refs to
+ * nothing (p is NULL).  A stage's key function makes from a bundle the key to
+ * look up (the val lane stays empty) and drops rows that cannot match; it may
+ * also apply any condition on what is bound.  It may give several keys for a
+ * row, except in a stage with two relations.  The path's output function makes
+ * the result, unkeyed.
  *
  * Each combination of updates is produced by the path of the relation with
  * the cmp-greatest time, the least position winning ties: path i reads j < i
@@ -63,6 +64,8 @@ extern const DdirDeltas *ddir_arrange_errors(DdirNode *arrange);
  * References: Materialize, "Delta Joins and Late Materialization" (2020);
  * McSherry, the dogs3 library of differential-dataflow (half joins).
  */
+#define DDIR_RELATIONS_MAX 64
+
 typedef struct DdirStage
 {
 	int			rel;			/* relation bound by this stage */
