@@ -15,7 +15,7 @@
  *
  *	ddir_batch_build	- from a run of deltas (which it consolidates)
  *	ddir_batch_find		- the rows of a key
- *	ddir_merge_*		- two adjacent batches into one, resumable
+ *	ddir_merge_*		- two adjacent batches into one, resumable (merge.c)
  *
  * Memory: one arena per batch, a child of the arena given; freed with the last
  * reference.
@@ -135,6 +135,9 @@ extern uint32_t ddir_batch_key_end(const DdirBatch *b, uint32_t i);
 
 typedef struct DdirMerge DdirMerge;
 
+/* The merged batch stays within 2^31 - 1 rows and 4 GB of a lane with offsets. */
+extern bool ddir_merge_fits(const DdirBatch *a, const DdirBatch *b);
+
 /* a is the older; times are advanced by since, as it is now */
 extern DdirMerge *ddir_merge_begin(DdirArena *arena, DdirBatch *a, DdirBatch *b,
 								   const DdirFrontier *since);
@@ -145,5 +148,26 @@ extern bool ddir_merge_work(DdirMerge *m, int64_t *fuel);
 /* the merged batch; consumes m and the references m held */
 extern DdirBatch *ddir_merge_done(DdirMerge *m);
 extern void ddir_merge_abandon(DdirMerge *m);
+extern size_t ddir_merge_bytes(const DdirMerge *m);
+
+/* For merge.c: */
+
+/* a batch without rows, in an arena of its own */
+extern DdirBatch *ddir_batch_create(DdirArena *arena, int coords,
+									const DdirFrontier *lower,
+									const DdirFrontier *upper,
+									const DdirFrontier *since);
+
+/* a directory fit for so many rows and keys, if it pays; filled row by row */
+extern void ddir_batch_dir_create(DdirBatch *b, uint32_t n, uint32_t keys);
+
+/*
+ * Enter rows from..to - 1, counting keys; *slot is the last slot entered, 0 at
+ * first.
+ */
+extern void ddir_batch_dir_enter(DdirBatch *b, uint32_t from, uint32_t to, uint32_t *slot);
+
+/* no more rows: close the directory and count bytes */
+extern void ddir_batch_close(DdirBatch *b, uint32_t slot);
 
 #endif							/* DDIR_ENGINE_BATCH_H */

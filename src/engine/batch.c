@@ -1,0 +1,483 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.c
+ *	  Batches: building them from runs of deltas, and finding keys in them.
+ *
+ * A lookup costs about one miss of the cache in the directory, one in the
+ * hash lane and one in the val lane.  Hashes are spread evenly, so a slot of
+ * the directory holds a key or two whatever the keys are; within it hashes
+ * are counted rather than searched, which has no branches to mispredict.
+ *
+ * Directories take 2 to 4 bytes a key in large batches.  Small ones, of which
+ * a trace has several, get 8 to 16: for most keys looked up they have nothing,
+ * and an empty slot says so at once.
+ *
+ * Memory: lanes are exact, in the batch's own arena.
+ *
+ * src/engine/batch.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "engine/batch.h"
+#include "engine/order.h"
+
+/* Without a directory up to here. */
+#define DIR_ROWS_MIN 32
+/* Batches of so many keys are small: see above. */
+#define DIR_KEYS_SMALL 65536
+/* Hashes are counted in ranges up to this, searched in longer ones. */
+#define COUNT_MAX 48
+
+DdirBatch *
+ddir_batch_create(DdirArena *arena, int coords, const DdirFrontier *lower,
+				  const DdirFrontier *upper, const DdirFrontier *since)
+{
+	DdirArena  *own;
+	DdirBatch  *b;
+
+	ddir_check(lower->coords == coords && upper->coords == coords);
+
+	own = ddir_arena_create(arena, "batch");
+	b = ddir_alloc0(own, sizeof(DdirBatch));
+	b->arena = own;
+	b->refs = 1;
+	b->coords = coords;
+	ddir_frontier_init(&b->lower, own, coords);
+	ddir_frontier_copy(&b->lower, lower);
+	ddir_frontier_init(&b->upper, own, coords);
+	ddir_frontier_copy(&b->upper, upper);
+	ddir_frontier_init(&b->since, own, coords);
+	ddir_frontier_copy(&b->since, since);
+	return b;
+}
+
+void
+ddir_batch_ref(DdirBatch *b)
+{
+	ddir_assert(b->refs > 0);
+	b->refs++;
+}
+
+void
+ddir_batch_unref(DdirBatch *b)
+{
+	ddir_assert(b->refs > 0);
+	if (--b->refs == 0)
+		ddir_arena_destroy(b->arena);
+}
+
+size_t
+ddir_batch_bytes(const DdirBatch *b)
+{
+	return b->bytes;
+}
+
+/* ----
+ * The directory: dir[s] is the first row whose hash is in slot s or above.
+ * ----
+ */
+
+void
+ddir_batch_dir_create(DdirBatch *b, uint32_t n, uint32_t keys)
+{
+	int			bits;
+
+	if (n < DIR_ROWS_MIN)
+		return;
+	bits = 31 - __builtin_clz(keys | 2);
+	if (keys < DIR_KEYS_SMALL)
+		bits += 2;
+	b->dir_bits = bits;
+	b->dir = ddir_alloc(b->arena, (((size_t) 1 << bits) + 1) * sizeof(uint32_t));
+	b->dir[0] = 0;
+}
+
+void
+ddir_batch_dir_enter(DdirBatch *b, uint32_t from, uint32_t to, uint32_t *slot)
+{
+	const uint64_t *hash = b->hash;
+	uint32_t	keys = from == 0 && to > 0;
+	uint32_t	s = *slot;
+	int			shift = 64 - b->dir_bits;
+
+	for (uint32_t i = from > 1 ? from : 1; i < to; i++)
+		keys += hash[i] != hash[i - 1];
+	b->keys += keys;
+	if (b->dir == NULL)
+		return;
+	for (uint32_t i = from; i < to; i++)
+	{
+		uint32_t	is = (uint32_t) (hash[i] >> shift);
+
+		while (s < is)
+			b->dir[++s] = i;
+	}
+	*slot = s;
+}
+
+static size_t
+column_bytes(const DdirColumn *c, uint32_t n)
+{
+	if (c->off)
+		return c->off[n] + ((size_t) n + 1) * sizeof(uint32_t);
+	return (size_t) c->width * n;
+}
+
+void
+ddir_batch_close(DdirBatch *b, uint32_t slot)
+{
+	size_t		n = b->n;
+
+	b->bytes = sizeof(DdirBatch) + n * sizeof(uint64_t) + column_bytes(&b->val, b->n);
+	if (!b->mixed)
+		b->bytes += column_bytes(&b->key, b->n);
+	if (b->time)
+		b->bytes += n * b->coords * sizeof(uint64_t);
+	b->bytes += n * (b->diff8 ? 1 : b->diff ? sizeof(int64_t) : 0);
+	if (b->dir)
+	{
+		uint32_t	slots = (uint32_t) 1 << b->dir_bits;
+
+		while (slot < slots)
+			b->dir[++slot] = b->n;
+		b->bytes += ((size_t) slots + 1) * sizeof(uint32_t);
+	}
+}
+
+/* ----
+ * Building.
+ * ----
+ */
+
+/* The width all rows of a lane have, or -1. */
+static int64_t
+lane_width(const DdirLane *lane, uint32_t n)
+{
+	uint32_t	width = lane->off[1] - lane->off[0];
+	uint32_t	other = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		other |= lane->off[i + 1] - lane->off[i] - width;
+	return other == 0 ? (int64_t) width : -1;
+}
+
+static void
+gather_fixed(DdirBatch *b, DdirColumn *c, const DdirLane *src, const DdirOrder *o)
+{
+	size_t		width = c->width;
+
+	c->bytes = ddir_alloc(b->arena, width * o->n);
+	if (width == 8)
+		for (uint32_t i = 0; i < o->n; i++)
+			memcpy(c->bytes + i * (size_t) 8, src->bytes + o->item[i].i * (size_t) 8, 8);
+	else if (width == 16)
+		for (uint32_t i = 0; i < o->n; i++)
+			memcpy(c->bytes + i * (size_t) 16, src->bytes + o->item[i].i * (size_t) 16, 16);
+	else if (width > 0)
+		for (uint32_t i = 0; i < o->n; i++)
+			memcpy(c->bytes + i * width, src->bytes + o->item[i].i * width, width);
+}
+
+static void
+gather_varied(DdirBatch *b, DdirColumn *c, const DdirLane *src, const DdirOrder *o)
+{
+	uint32_t	len = 0;
+
+	c->off = ddir_alloc(b->arena, ((size_t) o->n + 1) * sizeof(uint32_t));
+	c->off[0] = 0;
+	for (uint32_t i = 0; i < o->n; i++)
+	{
+		len += ddir_lane_ref(src, o->item[i].i).len;
+		c->off[i + 1] = len;
+	}
+	c->bytes = ddir_alloc(b->arena, len);
+	for (uint32_t i = 0; i < o->n; i++)
+	{
+		DdirRef		r = ddir_lane_ref(src, o->item[i].i);
+
+		if (r.len > 0)
+			memcpy(c->bytes + c->off[i], r.p, r.len);
+	}
+}
+
+static void
+gather_column(DdirBatch *b, DdirColumn *c, const DdirLane *src, int64_t width, const DdirOrder *o)
+{
+	if (width >= 0)
+	{
+		c->width = (uint32_t) width;
+		gather_fixed(b, c, src, o);
+	}
+	else
+		gather_varied(b, c, src, o);
+}
+
+static void
+gather_times(DdirBatch *b, const DdirDeltas *rows, const DdirOrder *o)
+{
+	size_t		width = b->coords * sizeof(uint64_t);
+	const uint64_t *first = ddir_deltas_time(rows, o->item[0].i);
+
+	memcpy(b->at.c, first, width);
+	b->newest = b->least = b->most = b->at;
+	if (rows->time == NULL)
+		return;
+	for (uint32_t i = 1; i < o->n; i++)
+	{
+		const uint64_t *t = ddir_deltas_time(rows, o->item[i].i);
+
+		if (ddir_time_cmp(t, b->newest.c, b->coords) > 0)
+			memcpy(b->newest.c, t, width);
+		ddir_time_meet(b->least.c, t, b->least.c, b->coords);
+		ddir_time_join(b->most.c, t, b->most.c, b->coords);
+	}
+	if (ddir_time_cmp(b->least.c, b->most.c, b->coords) == 0)
+		return;
+	b->time = ddir_alloc(b->arena, o->n * width);
+	for (uint32_t i = 0; i < o->n; i++)
+		memcpy(b->time + (size_t) i * b->coords, ddir_deltas_time(rows, o->item[i].i), width);
+}
+
+static void
+gather_diffs(DdirBatch *b, const DdirOrder *o)
+{
+	bool		small = true;
+
+	if (o->diff == NULL)
+		return;
+	for (uint32_t i = 0; i < o->n; i++)
+		small &= o->diff[i] == (int8_t) o->diff[i];
+	if (small)
+	{
+		int64_t		other = 0;
+
+		b->diff8 = ddir_alloc(b->arena, o->n);
+		for (uint32_t i = 0; i < o->n; i++)
+		{
+			b->diff8[i] = (int8_t) o->diff[i];
+			other |= o->diff[i] ^ 1;
+		}
+		if (other == 0)
+		{
+			ddir_free(b->diff8);
+			b->diff8 = NULL;
+		}
+		return;
+	}
+	b->diff = ddir_alloc(b->arena, o->n * sizeof(int64_t));
+	memcpy(b->diff, o->diff, o->n * sizeof(int64_t));
+}
+
+/*
+ * Rows outside [lower, upper) would be counted twice or never, so they are an
+ * error, not an assertion; for one coordinate the test is of two numbers.
+ */
+static void
+check_times(const DdirBatch *b)
+{
+	if (b->time == NULL || b->coords == 1)
+	{
+		ddir_check(ddir_frontier_beyond(&b->lower, b->least.c));
+		ddir_check(!ddir_frontier_beyond(&b->upper, b->most.c));
+		return;
+	}
+	for (uint32_t i = 0; i < b->n; i++)
+	{
+		const uint64_t *t = ddir_batch_time(b, i);
+
+		ddir_check(ddir_frontier_beyond(&b->lower, t));
+		ddir_check(!ddir_frontier_beyond(&b->upper, t));
+	}
+}
+
+DdirBatch *
+ddir_batch_build(DdirArena *arena, DdirDeltas *rows,
+				 const DdirFrontier *lower, const DdirFrontier *upper)
+{
+	DdirBatch  *b = ddir_batch_create(arena, rows->coords, lower, upper, lower);
+	DdirOrder	o;
+	uint32_t	slot = 0;
+
+	ddir_check(rows->keyed);
+	ddir_check(ddir_frontier_le(lower, upper));
+
+	ddir_order_make(&o, rows);
+	b->mixed = true;
+	if (o.n > 0)
+	{
+		int64_t		width = lane_width(&rows->key, rows->n);
+
+		b->n = o.n;
+		b->hash = ddir_alloc(b->arena, o.n * sizeof(uint64_t));
+		for (uint32_t i = 0; i < o.n; i++)
+			b->hash[i] = o.item[i].k;
+		b->mixed = width == sizeof(uint64_t);
+		if (!b->mixed)
+			gather_column(b, &b->key, &rows->key, width, &o);
+		gather_column(b, &b->val, &rows->val, lane_width(&rows->val, rows->n), &o);
+		gather_times(b, rows, &o);
+		gather_diffs(b, &o);
+		check_times(b);
+		ddir_batch_dir_create(b, o.n, o.keys);
+		ddir_batch_dir_enter(b, 0, o.n, &slot);
+	}
+	ddir_batch_close(b, slot);
+	ddir_order_free(&o);
+	ddir_deltas_clear(rows);
+	return b;
+}
+
+/* ----
+ * Finding.
+ * ----
+ */
+
+/* The range to look in for a hash. */
+static inline void
+slot_range(const DdirBatch *b, uint64_t hash, uint32_t *lo, uint32_t *hi)
+{
+	*lo = 0;
+	*hi = b->n;
+	if (b->dir)
+	{
+		const uint32_t *d = b->dir + (hash >> (64 - b->dir_bits));
+
+		*lo = d[0];
+		*hi = d[1];
+	}
+}
+
+/* First of lo..hi-1 with hash >= h, or > h where "above". */
+static uint32_t
+search_hash(const uint64_t *hash, uint32_t lo, uint32_t hi, uint64_t h, bool above)
+{
+	while (lo < hi)
+	{
+		uint32_t	mid = lo + (hi - lo) / 2;
+
+		if (hash[mid] < h || (above && hash[mid] == h))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* First of lo..hi-1 with key >= the one given, or >; all of one hash. */
+static uint32_t
+search_key(const DdirBatch *b, uint32_t lo, uint32_t hi,
+		   const void *key, uint32_t keylen, bool above)
+{
+	while (lo < hi)
+	{
+		uint32_t	mid = lo + (hi - lo) / 2;
+		DdirRef		r = ddir_column_ref(&b->key, mid);
+		int			c = ddir_bytes_cmp(r.p, r.len, key, keylen);
+
+		if (c < 0 || (above && c == 0))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool
+key_is(const DdirBatch *b, uint32_t i, const void *key, uint32_t keylen)
+{
+	DdirRef		r = ddir_column_ref(&b->key, i);
+
+	return r.len == keylen && (keylen == 0 || memcmp(r.p, key, keylen) == 0);
+}
+
+uint32_t
+ddir_batch_find(const DdirBatch *b, uint64_t hash, const void *key,
+				uint32_t keylen, uint32_t *end)
+{
+	uint32_t	lo;
+	uint32_t	hi;
+
+	slot_range(b, hash, &lo, &hi);
+	if (hi - lo <= COUNT_MAX)
+	{
+		uint32_t	less = 0;
+		uint32_t	equal = 0;
+
+		for (uint32_t i = lo; i < hi; i++)
+		{
+			less += b->hash[i] < hash;
+			equal += b->hash[i] == hash;
+		}
+		lo += less;
+		hi = lo + equal;
+	}
+	else
+	{
+		lo = search_hash(b->hash, lo, hi, hash, false);
+		hi = search_hash(b->hash, lo, hi, hash, true);
+	}
+
+	if (lo == hi)
+		;
+	else if (b->mixed)
+	{
+		if (keylen != sizeof(uint64_t))
+			hi = lo;
+	}
+	else if (!key_is(b, lo, key, keylen) || !key_is(b, hi - 1, key, keylen))
+	{
+		/* other keys have this hash too */
+		lo = search_key(b, lo, hi, key, keylen, false);
+		hi = search_key(b, lo, hi, key, keylen, true);
+	}
+	*end = hi;
+	return lo;
+}
+
+void
+ddir_batch_prefetch(const DdirBatch *b, uint64_t hash)
+{
+	uint32_t	lo;
+	uint32_t	hi;
+
+	slot_range(b, hash, &lo, &hi);
+	if (b->dir == NULL || lo == hi)
+		return;
+	__builtin_prefetch(b->hash + lo);
+	__builtin_prefetch(b->hash + hi - 1);
+	if (b->val.off)
+		__builtin_prefetch(b->val.off + lo);
+	else
+	{
+		__builtin_prefetch(b->val.bytes + (size_t) b->val.width * lo);
+		__builtin_prefetch(b->val.bytes + (size_t) b->val.width * hi - 1);
+	}
+}
+
+uint32_t
+ddir_batch_key_end(const DdirBatch *b, uint32_t i)
+{
+	uint64_t	hash = b->hash[i];
+	uint32_t	end = i + 1;
+	uint32_t	lo;
+	uint32_t	hi;
+
+	ddir_assert(i < b->n);
+
+	/* short keys by looking, long ones within their slot */
+	while (end < b->n && end < i + COUNT_MAX && b->hash[end] == hash)
+		end++;
+	if (end == i + COUNT_MAX)
+	{
+		slot_range(b, hash, &lo, &hi);
+		end = search_hash(b->hash, end, hi, hash, true);
+	}
+	if (!b->mixed && end > i + 1)
+	{
+		DdirRef		key = ddir_column_ref(&b->key, i);
+
+		if (!key_is(b, end - 1, key.p, key.len))
+			end = search_key(b, i, end, key.p, key.len, true);
+	}
+	return end;
+}
