@@ -124,9 +124,11 @@ typedef struct DdirReduceFns
 	size_t		state_size;
 	/*
 	 * For keys that are not exact (equal bytes, different values): does the row
-	 * belong to this group?  NULL: always.
+	 * of this port belong to the group?  1 yes, 0 no, -1 failed.  A group just
+	 * made is given the row it was made for at once, before any other call,
+	 * and takes its values from it.  NULL: always.
 	 */
-	bool		(*same) (void *ctx, const DdirGroup *group, DdirRef val);
+	int			(*same) (void *ctx, int port, DdirGroup *group, DdirRef val);
 	/* fold val[i] with diff[i] into group[i]; false: failed */
 	bool		(*fold) (void *ctx, int port, uint32_t n, DdirGroup *const *group,
 						 const DdirRef *val, const int64_t *diff);
