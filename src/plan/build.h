@@ -64,7 +64,7 @@ extern DdirFlow *ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel 
 								 DdirSinkFns sink);
 extern void ddir_flow_start(DdirFlow *flow);
 /* Release its operators; shared ones stay while others hold them. */
-extern void ddir_flow_drop(DdirFlow *flow);
+extern void ddir_flow_drop(DdirFlow *flow, DdirShare *share);
 
 /* Bytes of the flow's operators, shared ones split among their readers. */
 extern Size ddir_flow_bytes(DdirFlow *flow);

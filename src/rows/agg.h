@@ -120,6 +120,9 @@ extern bool ddir_agg_needs_distinct(const Aggref *ref);
  */
 extern void ddir_agg_seek_order(const Aggref *ref, Oid *ltop, bool *descending);
 
+/* SEEK: does the aggregate want the greatest value (max)? */
+extern bool ddir_agg_descending(const Aggref *ref);
+
 /* Types of (key columns, results). */
 extern DdirRowType *ddir_agg_output_type(const DdirAggPlan *plan);
 

@@ -1,0 +1,541 @@
+/*-------------------------------------------------------------------------
+ *
+ * build.c
+ *	  From DDIR to operators.
+ *
+ * The tree is walked from the leaves.  Every relation gives a stream; Maps
+ * only add to the stream's quals and targets, so that filters and projections
+ * run in the same program as the keying of an arrangement, the folding of a
+ * reduction, or the output.  Joins and reductions are in files of their own.
+ *
+ *	ddir_flow_build	- the operators of a view
+ *	ddir_flow_start	- push its constants, in its first step
+ *	ddir_flow_drop	- release them
+ *
+ * Memory: a flow lives in a context of its own, programs included.  It must
+ * outlive its operators; a flow that others read is dropped after them.
+ *
+ * src/plan/build.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "plan/flow.h"
+
+/* A relation that stands more than once in the tree, and its stream. */
+typedef struct DdirBuilt
+{
+	DdirRel    *rel;
+	DdirStream	stream;
+} DdirBuilt;
+
+/* Rows pushed into a node when the flow starts. */
+typedef struct ConstantRows
+{
+	DdirNode   *node;
+	DdirDeltas	rows;
+} ConstantRows;
+
+/*
+ * Expressions
+ */
+
+typedef struct ReplaceContext
+{
+	int			n;
+	List	   *const *exprs;
+} ReplaceContext;
+
+static Node *
+replace_mutator(Node *node, void *arg)
+{
+	ReplaceContext *cx = arg;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+	{
+		Var		   *var = (Var *) node;
+		int			i = var->varno - 1;
+
+		if (i < 0 || i >= cx->n)
+			elog(ERROR, "column of input %d in an expression over %d", i, cx->n);
+		if (cx->exprs[i] == NIL)
+			return copyObject(node);
+		if (var->varattno < 1 || var->varattno > list_length(cx->exprs[i]))
+			elog(ERROR, "column %d of input %d is out of range", var->varattno, i);
+		return copyObject(list_nth(cx->exprs[i], var->varattno - 1));
+	}
+	return expression_tree_mutator(node, replace_mutator, arg);
+}
+
+Node *
+ddir_expr_replace(Node *expr, int n, List *const *exprs)
+{
+	ReplaceContext cx = {n, exprs};
+
+	return replace_mutator(expr, &cx);
+}
+
+typedef struct ColumnsContext
+{
+	int			input;			/* -1: collect inputs instead */
+	Bitmapset  *found;
+} ColumnsContext;
+
+static bool
+columns_walker(Node *node, void *arg)
+{
+	ColumnsContext *cx = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		Var		   *var = (Var *) node;
+
+		if (cx->input < 0)
+			cx->found = bms_add_member(cx->found, var->varno - 1);
+		else if (var->varno - 1 == cx->input)
+			cx->found = bms_add_member(cx->found, var->varattno);
+		return false;
+	}
+	return expression_tree_walker(node, columns_walker, arg);
+}
+
+Bitmapset *
+ddir_expr_columns(Node *expr, int i)
+{
+	ColumnsContext cx = {i, NULL};
+
+	columns_walker(expr, &cx);
+	return cx.found;
+}
+
+Bitmapset *
+ddir_expr_inputs(Node *expr)
+{
+	ColumnsContext cx = {-1, NULL};
+
+	columns_walker(expr, &cx);
+	return cx.found;
+}
+
+static bool
+user_function(Oid funcid, void *arg)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+static bool
+user_function_walker(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (check_functions_in_node(node, user_function, NULL))
+		return true;
+	return expression_tree_walker(node, user_function_walker, arg);
+}
+
+Oid
+ddir_exprs_owner(List *exprs, Oid owner)
+{
+	return user_function_walker((Node *) exprs, NULL) ? owner : InvalidOid;
+}
+
+/*
+ * Streams
+ */
+
+DdirStream
+ddir_stream_of(DdirNode *node, const DdirRowType *type, double rows)
+{
+	DdirStream	s = {0};
+
+	s.node = node;
+	s.node_type = type;
+	s.identity = true;
+	s.rows = rows;
+	return s;
+}
+
+Expr *
+ddir_stream_expr(const DdirStream *s, Expr *expr)
+{
+	List	   *targets = s->identity ? NIL : s->targets;
+
+	return (Expr *) ddir_expr_replace((Node *) expr, 1, &targets);
+}
+
+List *
+ddir_stream_exprs(const DdirStream *s, List *exprs)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		result = lappend(result, ddir_stream_expr(s, lfirst(lc)));
+	return result;
+}
+
+/* The stream's columns as expressions over the node's rows. */
+List *
+ddir_stream_targets(const DdirStream *s)
+{
+	List	   *targets = NIL;
+
+	if (!s->identity)
+		return s->targets;
+	for (int a = 0; a < s->node_type->natts; a++)
+	{
+		const DdirColumnType *col = &s->node_type->col[a];
+
+		if (OidIsValid(col->typid))
+			targets = lappend(targets, makeVar(1, a + 1, col->typid, col->typmod,
+											   col->collation, 0));
+		else
+			targets = lappend(targets, makeNullConst(INT4OID, -1, InvalidOid));
+	}
+	return targets;
+}
+
+DdirRowType *
+ddir_stream_type(const DdirStream *s)
+{
+	return ddir_rowtype_from_exprs(ddir_stream_targets(s));
+}
+
+bool
+ddir_stream_is_columns(const DdirStream *s)
+{
+	ListCell   *lc;
+
+	if (!OidIsValid(s->relid))
+		return false;
+	if (s->identity)
+		return true;
+	foreach(lc, s->targets)
+		if (!IsA(lfirst(lc), Var))
+			return false;
+	return true;
+}
+
+/* The same key anew, with its own look-up caches, in CurrentMemoryContext. */
+DdirKeySpec *
+ddir_key_copy(const DdirKeySpec *key)
+{
+	Oid		   *typids = palloc(sizeof(Oid) * (key->ncols + 1));
+	Oid		   *collations = palloc(sizeof(Oid) * (key->ncols + 1));
+	Oid		   *eqops = palloc(sizeof(Oid) * (key->ncols + 1));
+
+	for (int i = 0; i < key->ncols; i++)
+	{
+		typids[i] = key->col[i].typid;
+		collations[i] = key->col[i].collation;
+		eqops[i] = key->col[i].eqop;
+	}
+	return ddir_key_make(key->kind, key->ncols, typids, collations, eqops);
+}
+
+/*
+ * Take a fresh node into the flow.  in: its inputs, by port; a NULL is not a
+ * stream (an arrangement, which needs no load).
+ */
+DdirNode *
+ddir_flow_keep(DdirBuild *b, DdirNode *node, int nin, const DdirStream *const *in)
+{
+	DdirFlow   *flow = b->flow;
+	MemoryContext old = MemoryContextSwitchTo(flow->cxt);
+
+	flow->nodes = lappend(flow->nodes, node);
+	for (int i = 0; i < nin; i++)
+	{
+		DdirLoad   *load;
+
+		if (in[i] == NULL || !OidIsValid(in[i]->relid))
+			continue;
+		load = palloc(sizeof(DdirLoad));
+		load->relid = in[i]->relid;
+		load->node = node;
+		load->port = i;
+		flow->loads = lappend(flow->loads, load);
+	}
+	MemoryContextSwitchTo(old);
+	return node;
+}
+
+void
+ddir_flow_line(DdirBuild *b, const char *fmt,...)
+{
+	StringInfo	plan = &b->flow->plan;
+
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, fmt);
+		needed = appendStringInfoVA(plan, fmt, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(plan, needed);
+	}
+	appendStringInfoChar(plan, '\n');
+}
+
+DdirNode *
+ddir_stream_node(DdirBuild *b, const DdirStream *s)
+{
+	DdirProgramSpec spec = {0};
+	DdirFunc	func;
+
+	if (s->identity && s->quals == NIL)
+		return s->node;
+
+	spec.label = "map";
+	spec.owner = b->owner;
+	spec.nrel = 1;
+	spec.rel = &s->node_type;
+	spec.quals = s->quals;
+	spec.targets = ddir_stream_targets(s);
+	func = ddir_program_make(b->flow->cxt, &spec);
+	return ddir_flow_keep(b, ddir_linear_create(b->share->graph, "map", s->node, func),
+						  1, &s);
+}
+
+/*
+ * Relations
+ */
+
+static DdirStream
+build_scan(DdirBuild *b, DdirRel *rel)
+{
+	DdirStream	s;
+	DdirSourceEntry *source = ddir_share_source_entry(b, rel);
+
+	s = ddir_stream_of(source->node, source->type, rel->rows);
+	s.relid = rel->relid;
+	return s;
+}
+
+static DdirStream
+build_map(DdirBuild *b, DdirRel *rel)
+{
+	DdirStream	s = ddir_build_rel(b, rel->input[0]);
+	List	   *quals = ddir_stream_exprs(&s, rel->quals);
+	List	   *targets = ddir_stream_exprs(&s, rel->targets);
+
+	s.quals = list_concat(list_copy(s.quals), quals);
+	s.targets = targets;
+	s.identity = false;
+	s.rows = rel->rows;
+	return s;
+}
+
+/* Rows of VALUES: packed once, pushed in the flow's first step. */
+static DdirStream
+build_constant(DdirBuild *b, DdirRel *rel)
+{
+	MemoryContext old = MemoryContextSwitchTo(b->flow->cxt);
+	ConstantRows *rows = palloc0(sizeof(ConstantRows));
+	int			natts = rel->type->natts;
+	Datum	   *values = palloc0(sizeof(Datum) * Max(natts, 1));
+	bool	   *isnull = palloc0(sizeof(bool) * Max(natts, 1));
+	ListCell   *lc;
+
+	rows->node = ddir_source_create(b->share->graph, "values");
+	ddir_deltas_init(&rows->rows, (DdirArena *) b->flow->cxt, 1, false);
+	foreach(lc, rel->constants)
+	{
+		List	   *row = lfirst(lc);
+		ListCell   *cell;
+		int			i = 0;
+
+		foreach(cell, row)
+		{
+			Const	   *value = lfirst_node(Const, cell);
+
+			values[i] = value->constvalue;
+			isnull[i] = value->constisnull;
+			i++;
+		}
+		ddir_deltas_close(&rows->rows, 0,
+						  ddir_image_pack(rel->type, values, isnull, NULL, &rows->rows),
+						  NULL, 1, 0);
+	}
+	b->flow->constants = lappend(b->flow->constants, rows);
+	MemoryContextSwitchTo(old);
+
+	ddir_flow_keep(b, rows->node, 0, NULL);
+	ddir_flow_line(b, "values: %d rows", list_length(rel->constants));
+	return ddir_stream_of(rows->node, rel->type, list_length(rel->constants));
+}
+
+static DdirStream
+build_union(DdirBuild *b, DdirRel *rel)
+{
+	DdirNode  **in = palloc(sizeof(DdirNode *) * rel->ninputs);
+	DdirStream *streams = palloc(sizeof(DdirStream) * rel->ninputs);
+	const DdirStream **loads = palloc0(sizeof(DdirStream *) * rel->ninputs);
+	DdirNode   *node;
+
+	for (int i = 0; i < rel->ninputs; i++)
+	{
+		streams[i] = ddir_build_rel(b, rel->input[i]);
+		in[i] = ddir_stream_node(b, &streams[i]);
+		/* a node of its own took the load already */
+		if (in[i] == streams[i].node)
+			loads[i] = &streams[i];
+	}
+	node = ddir_concat_create(b->share->graph, "union", rel->ninputs, in);
+	ddir_flow_keep(b, node, rel->ninputs, loads);
+	ddir_flow_line(b, "union of %d", rel->ninputs);
+	return ddir_stream_of(node, rel->type, rel->rows);
+}
+
+static DdirStream
+build_negate(DdirBuild *b, DdirRel *rel)
+{
+	DdirStream	s = ddir_build_rel(b, rel->input[0]);
+	const DdirStream *load;
+	DdirNode   *in = ddir_stream_node(b, &s);
+
+	load = in == s.node ? &s : NULL;
+	return ddir_stream_of(ddir_flow_keep(b, ddir_negate_create(b->share->graph, "negate", in),
+										 1, &load),
+						  rel->type, rel->rows);
+}
+
+DdirStream
+ddir_build_rel(DdirBuild *b, DdirRel *rel)
+{
+	DdirBuilt  *built;
+	DdirStream	s;
+	ListCell   *lc;
+
+	check_stack_depth();
+	foreach(lc, b->done)
+	{
+		built = lfirst(lc);
+		if (built->rel == rel)
+			return built->stream;
+	}
+
+	switch (rel->kind)
+	{
+		case DDIR_REL_SCAN:
+			s = build_scan(b, rel);
+			break;
+		case DDIR_REL_CONSTANT:
+			s = build_constant(b, rel);
+			break;
+		case DDIR_REL_MAP:
+			s = build_map(b, rel);
+			break;
+		case DDIR_REL_JOIN:
+			s = ddir_build_join(b, rel);
+			break;
+		case DDIR_REL_ANTI:
+			s = ddir_build_anti(b, rel);
+			break;
+		case DDIR_REL_REDUCE:
+			s = ddir_build_reduce(b, rel);
+			break;
+		case DDIR_REL_UNION:
+			s = build_union(b, rel);
+			break;
+		case DDIR_REL_NEGATE:
+			s = build_negate(b, rel);
+			break;
+		default:
+			elog(ERROR, "unknown kind of relation: %d", (int) rel->kind);
+	}
+
+	built = palloc(sizeof(DdirBuilt));
+	built->rel = rel;
+	built->stream = s;
+	b->done = lappend(b->done, built);
+	return s;
+}
+
+/*
+ * Flows
+ */
+
+DdirFlow *
+ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFns sink)
+{
+	MemoryContext cxt = AllocSetContextCreate(share->cxt, "ddir flow", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	DdirFlow   *flow = palloc0(sizeof(DdirFlow));
+	DdirBuild	b = {0};
+	DdirStream	s;
+	const DdirStream *load;
+	char	   *name = get_rel_name(view);
+
+	flow->cxt = cxt;
+	flow->view = view;
+	initStringInfo(&flow->plan);
+	b.share = share;
+	b.flow = flow;
+	b.owner = owner;
+
+	s = ddir_build_rel(&b, root);
+
+	/*
+	 * The output is always a node of this flow, for other views to read: a view
+	 * that is a source as it stands gets a map of its own.
+	 */
+	if (s.identity && s.quals == NIL && OidIsValid(s.relid))
+	{
+		s.targets = ddir_stream_targets(&s);
+		s.identity = false;
+	}
+	flow->output = ddir_stream_node(&b, &s);
+	flow->sink = ddir_sink_create(share->graph, name ? name : "view", flow->output, sink);
+	load = NULL;
+	ddir_flow_keep(&b, flow->sink, 1, &load);
+
+	MemoryContextSwitchTo(old);
+	return flow;
+}
+
+void
+ddir_flow_start(DdirFlow *flow)
+{
+	ListCell   *lc;
+
+	foreach(lc, flow->constants)
+	{
+		ConstantRows *rows = lfirst(lc);
+
+		memcpy(rows->rows.at.c, ddir_graph_now(rows->node->graph), sizeof(uint64_t));
+		ddir_node_push(rows->node, 0, &rows->rows);
+	}
+}
+
+Size
+ddir_flow_bytes(DdirFlow *flow)
+{
+	Size		bytes = 0;
+	ListCell   *lc;
+
+	foreach(lc, flow->nodes)
+	{
+		DdirNodeStats stats;
+		DdirNode   *node = lfirst(lc);
+
+		ddir_node_stats(node, &stats);
+		bytes += stats.bytes / Max(1, node->refs - 1);
+	}
+	return bytes;
+}

@@ -1,0 +1,376 @@
+/*-------------------------------------------------------------------------
+ *
+ * buildreduce.c
+ *	  GROUP BY, DISTINCT and aggregates: from a Reduce to an operator.
+ *
+ * The reduction's first input folds rows of (keys, arguments, filters) made
+ * from the input by one program.  Every set of DISTINCT arguments has an input
+ * of its own: the distinct (keys, arguments), which is a reduction again.
+ * Aggregates that look their group's rows up have an arrangement by the group
+ * (rows/agg.h says of what).  A group key whose bytes do not give its columns
+ * back has an arrangement of labels.
+ *
+ * src/plan/buildreduce.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/tlist.h"
+
+#include "plan/flow.h"
+
+typedef struct ReduceBuild
+{
+	DdirBuild  *b;
+	DdirRel    *rel;
+	DdirStream	in;
+	int			nkeys;
+	List	   *keys;			/* Exprs over the stream's columns */
+	DdirKeySpec *key;
+	List	   *columns;		/* of port 0: Exprs over the stream's columns */
+	int			nports;
+	DdirStream *port;
+	List	  **port_columns;	/* over each port's stream */
+	List	  **port_keys;
+	int			narr;
+	DdirNode  **arr;
+	const DdirRowType **arr_type;
+	DdirAggPlan plan;
+} ReduceBuild;
+
+static DdirKeySpec *
+group_key(List *group, List *exprs)
+{
+	int			n = list_length(group);
+	Oid		   *typids = palloc(sizeof(Oid) * (n + 1));
+	Oid		   *collations = palloc(sizeof(Oid) * (n + 1));
+	Oid		   *eqops = palloc(sizeof(Oid) * (n + 1));
+
+	for (int i = 0; i < n; i++)
+	{
+		DdirGroupKey *k = list_nth(group, i);
+
+		typids[i] = exprType(list_nth(exprs, i));
+		collations[i] = k->collation;
+		eqops[i] = k->eqop;
+	}
+	return ddir_key_make(DDIR_KEY_GROUP, n, typids, collations, eqops);
+}
+
+/* The column of port 0 for an expression, added if it is not there. */
+static int
+port_column(ReduceBuild *rb, Expr *expr)
+{
+	int			i = rb->nkeys;
+
+	for (; i < list_length(rb->columns); i++)
+		if (equal(list_nth(rb->columns, i), expr))
+			return i;
+	rb->columns = lappend(rb->columns, expr);
+	return i;
+}
+
+/* expr where the filter is true, else NULL */
+static Expr *
+guarded(Expr *expr, Expr *filter)
+{
+	CaseExpr   *c;
+	CaseWhen   *w;
+
+	if (filter == NULL)
+		return expr;
+	c = makeNode(CaseExpr);
+	w = makeNode(CaseWhen);
+	w->expr = copyObject(filter);
+	w->result = expr;
+	w->location = -1;
+	c->casetype = exprType((Node *) expr);
+	c->casecollid = exprCollation((Node *) expr);
+	c->args = list_make1(w);
+	c->defresult = (Expr *) makeNullConst(c->casetype, exprTypmod((Node *) expr), c->casecollid);
+	c->location = -1;
+	return (Expr *) c;
+}
+
+static List *
+arg_exprs(Aggref *ref)
+{
+	List	   *exprs = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ref->args)
+		exprs = lappend(exprs, lfirst_node(TargetEntry, lc)->expr);
+	return exprs;
+}
+
+/*
+ * The stream of distinct (keys, arguments), as another input of the reduction;
+ * its index.
+ */
+static int
+distinct_port(ReduceBuild *rb, Aggref *ref)
+{
+	List	   *targets = list_concat(list_copy(rb->keys), arg_exprs(ref));
+	List	   *group = NIL;
+	DdirRel    *map = ddir_rel_map(rb->rel->input[0],
+								   ref->aggfilter ? list_make1(ref->aggfilter) : NIL, targets);
+	DdirStream	s;
+	List	   *columns = NIL;
+	ListCell   *lc;
+	int			p;
+
+	for (int i = 0; i < list_length(targets); i++)
+	{
+		DdirGroupKey *key = palloc0(sizeof(DdirGroupKey));
+
+		key->expr = (Expr *) ddir_rel_var(0, map, i + 1);
+		if (i < rb->nkeys)
+		{
+			DdirGroupKey *outer = list_nth(rb->rel->keys, i);
+
+			key->eqop = outer->eqop;
+			key->collation = outer->collation;
+		}
+		else
+		{
+			TargetEntry *tle = list_nth(ref->args, i - rb->nkeys);
+
+			foreach(lc, ref->aggdistinct)
+			{
+				SortGroupClause *c = lfirst(lc);
+
+				if (c->tleSortGroupRef == tle->ressortgroupref)
+					key->eqop = c->eqop;
+			}
+			key->collation = exprCollation((Node *) tle->expr);
+		}
+		group = lappend(group, key);
+	}
+	s = ddir_build_rel(rb->b, ddir_rel_reduce(map, group, NIL, false));
+	for (int i = 0; i < list_length(targets); i++)
+	{
+		const DdirColumnType *col = &s.node_type->col[i];
+
+		columns = lappend(columns, makeVar(1, i + 1, col->typid, col->typmod,
+										   col->collation, 0));
+	}
+
+	for (p = 1; p < rb->nports; p++)
+		if (rb->port[p].node == s.node)
+			return p;
+	rb->port[p] = s;
+	rb->port_columns[p] = columns;
+	rb->port_keys[p] = list_copy_head(columns, rb->nkeys);
+	rb->nports++;
+	return p;
+}
+
+/* An arrangement by the group, for the reduction to look things up in. */
+static int
+add_arrangement(ReduceBuild *rb, const DdirStream *s, List *keys, List *quals,
+				List *targets, Expr *order, bool descending, const char *label)
+{
+	DdirBuild  *b = rb->b;
+	DdirProgramSpec spec = {0};
+
+	spec.label = label;
+	spec.owner = b->owner;
+	spec.nrel = 1;
+	spec.rel = &s->node_type;
+	spec.quals = list_concat(list_copy(s->quals), ddir_stream_exprs(s, quals));
+	spec.targets = ddir_stream_exprs(s, targets);
+	spec.keys = ddir_stream_exprs(s, keys);
+	spec.key = rb->key;
+	if (order)
+	{
+		spec.order = list_make1(ddir_stream_expr(s, order));
+		spec.order_descending = descending;
+	}
+	rb->arr[rb->narr] = ddir_arrange_create(b->share->graph, label, s->node,
+											ddir_program_make(b->flow->cxt, &spec));
+	ddir_flow_keep(b, rb->arr[rb->narr], 1, &s);
+	rb->arr_type[rb->narr] = ddir_rowtype_from_exprs(targets);
+	b->flow->state_bytes += s->rows * (24 + 9 * list_length(targets));
+	ddir_flow_line(b, "arrangement by group for %s: new", label);
+	return rb->narr++;
+}
+
+static Expr *
+not_null(Expr *expr)
+{
+	NullTest   *test = makeNode(NullTest);
+
+	test->arg = expr;
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	return (Expr *) test;
+}
+
+/* Aggregates that read their group's rows. */
+static void
+plan_reader(ReduceBuild *rb, DdirAgg *agg, const char *label)
+{
+	Aggref	   *ref = agg->ref;
+	const DdirStream *s = &rb->in;
+	List	   *keys = rb->keys;
+	List	   *args = arg_exprs(ref);
+	List	   *quals = ref->aggfilter ? list_make1(ref->aggfilter) : NIL;
+	List	   *targets;
+
+	/* min and max do not mind duplicates */
+	if (ref->aggdistinct != NIL && agg->method == DDIR_AGG_RECOMPUTE)
+	{
+		int			p = distinct_port(rb, ref);
+
+		agg->port = p;
+		s = &rb->port[p];
+		keys = rb->port_keys[p];
+		args = list_copy_tail(rb->port_columns[p], rb->nkeys);
+		quals = NIL;
+	}
+	targets = list_concat(rb->key->exact ? NIL : list_copy(keys), args);
+	agg->nargs = list_length(args);
+	agg->arg = palloc(sizeof(int) * (agg->nargs + 1));
+	for (int i = 0; i < agg->nargs; i++)
+		agg->arg[i] = (rb->key->exact ? 0 : rb->nkeys) + i;
+	agg->filter = -1;
+
+	if (agg->method == DDIR_AGG_SEEK)
+		agg->arr = add_arrangement(rb, s, keys, lappend(quals, not_null(linitial(args))), targets,
+								   linitial(args), ddir_agg_descending(ref), label);
+	else
+		agg->arr = add_arrangement(rb, s, keys, quals, targets, NULL, false, label);
+}
+
+static void
+plan_fold(ReduceBuild *rb, DdirAgg *agg)
+{
+	Aggref	   *ref = agg->ref;
+	List	   *args = arg_exprs(ref);
+	ListCell   *lc;
+	int			i = 0;
+
+	agg->nargs = list_length(args);
+	agg->arg = palloc(sizeof(int) * (agg->nargs + 1));
+	agg->filter = -1;
+	agg->arr = -1;
+	if (ref->aggdistinct != NIL)
+	{
+		agg->port = distinct_port(rb, ref);
+		for (; i < agg->nargs; i++)
+			agg->arg[i] = rb->nkeys + i;
+		return;
+	}
+	foreach(lc, args)
+		agg->arg[i++] = port_column(rb, guarded(lfirst(lc), ref->aggfilter));
+	if (ref->aggfilter)
+		agg->filter = port_column(rb, ref->aggfilter);
+}
+
+/* Keying of a fold input: its columns as the row, the group's key. */
+static DdirFunc
+keying_program(ReduceBuild *rb, int p)
+{
+	const DdirStream *s = &rb->port[p];
+	DdirProgramSpec spec = {0};
+
+	spec.label = "group";
+	spec.owner = rb->b->owner;
+	spec.nrel = 1;
+	spec.rel = &s->node_type;
+	spec.quals = s->quals;
+	spec.targets = ddir_stream_exprs(s, rb->port_columns[p]);
+	spec.keys = ddir_stream_exprs(s, rb->port_keys[p]);
+	spec.key = rb->key;
+	return ddir_program_make(rb->b->flow->cxt, &spec);
+}
+
+static void
+plan_aggregates(ReduceBuild *rb)
+{
+	ListCell   *lc;
+	DdirAgg    *agg;
+
+	rb->plan.naggs = list_length(rb->rel->aggs);
+	rb->plan.agg = agg = palloc0(sizeof(DdirAgg) * (rb->plan.naggs + 1));
+	foreach(lc, rb->rel->aggs)
+	{
+		agg->ref = lfirst_node(Aggref, lc);
+		agg->method = ddir_agg_method(agg->ref);
+		if (agg->method == DDIR_AGG_FOLD)
+			plan_fold(rb, agg);
+		else
+			plan_reader(rb, agg, agg->method == DDIR_AGG_SEEK ? "min or max" : "aggregate");
+		agg++;
+	}
+	rb->plan.label_arr = -1;
+	if (rb->key->lossy)
+		rb->plan.label_arr = add_arrangement(rb, &rb->in, rb->keys, NIL, rb->keys, NULL,
+											 false, "labels");
+}
+
+DdirStream
+ddir_build_reduce(DdirBuild *b, DdirRel *rel)
+{
+	ReduceBuild rb = {0};
+	int			max = 2 * list_length(rel->aggs) + 2;
+	DdirReduceSpec spec = {0};
+	DdirNode  **fold = palloc0(sizeof(DdirNode *) * max);
+	DdirFunc   *keying = palloc0(sizeof(DdirFunc) * max);
+	const DdirRowType **fold_type = palloc0(sizeof(DdirRowType *) * max);
+	const DdirStream **loads = palloc0(sizeof(DdirStream *) * (2 * max));
+	DdirNode   *node;
+	ListCell   *lc;
+
+	rb.b = b;
+	rb.rel = rel;
+	rb.in = ddir_build_rel(b, rel->input[0]);
+	rb.nkeys = list_length(rel->keys);
+	foreach(lc, rel->keys)
+		rb.keys = lappend(rb.keys, ((DdirGroupKey *) lfirst(lc))->expr);
+	rb.key = group_key(rel->keys, rb.keys);
+	rb.columns = list_copy(rb.keys);
+	rb.nports = 1;
+	rb.port = palloc0(sizeof(DdirStream) * max);
+	rb.port_columns = palloc0(sizeof(List *) * max);
+	rb.port_keys = palloc0(sizeof(List *) * max);
+	rb.arr = palloc0(sizeof(DdirNode *) * max);
+	rb.arr_type = palloc0(sizeof(DdirRowType *) * max);
+
+	plan_aggregates(&rb);
+	rb.port[0] = rb.in;
+	rb.port_columns[0] = rb.columns;
+	rb.port_keys[0] = rb.keys;
+
+	for (int p = 0; p < rb.nports; p++)
+	{
+		fold[p] = rb.port[p].node;
+		keying[p] = keying_program(&rb, p);
+		fold_type[p] = ddir_rowtype_from_exprs(rb.port_columns[p]);
+		loads[p] = &rb.port[p];
+	}
+	rb.plan.nkeys = rb.nkeys;
+	rb.plan.nports = rb.nports;
+	rb.plan.fold_type = fold_type;
+	rb.plan.arr_type = rb.arr_type;
+	rb.plan.key = rb.key;
+	rb.plan.owner = b->owner;
+
+	spec.nfold = rb.nports;
+	spec.fold = fold;
+	spec.keying = keying;
+	spec.narr = rb.narr;
+	spec.arr = rb.arr;
+	spec.global = rel->global;
+	spec.fns = ddir_agg_make(b->flow->cxt, &rb.plan);
+	node = ddir_reduce_create(b->share->graph, rel->aggs ? "aggregate" : "distinct", &spec);
+	ddir_flow_keep(b, node, rb.nports, loads);
+	ddir_flow_line(b, "%s by %d columns, %d aggregates, %d inputs, %d arrangements",
+				   rel->aggs ? "aggregate" : "distinct", rb.nkeys, rb.plan.naggs,
+				   rb.nports, rb.narr);
+	b->flow->state_bytes += rel->rows * (64 + 16 * rb.plan.naggs);
+	return ddir_stream_of(node, ddir_agg_output_type(&rb.plan), rel->rows);
+}

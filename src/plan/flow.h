@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * flow.h
+ *	  What the files that make operators from DDIR share (build.c, share.c,
+ *	  buildjoin.c, buildreduce.c).
+ *
+ * A *stream* is a node whose rows still have to pass quals and targets: Maps
+ * are not made into operators but fused into the program of whatever consumes
+ * them.
+ *
+ * src/plan/flow.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_PLAN_FLOW_H
+#define DDIR_PLAN_FLOW_H
+
+#include "postgres.h"
+
+#include "plan/build.h"
+#include "rows/agg.h"
+#include "rows/key.h"
+#include "rows/program.h"
+
+typedef struct DdirStream
+{
+	DdirNode   *node;
+	const DdirRowType *node_type;	/* of the node's rows */
+	Oid			relid;			/* source or view the node is; InvalidOid: derived */
+	List	   *quals;			/* over the node's rows, Var(1, a) */
+	List	   *targets;		/* likewise; NIL with identity set: as they are */
+	bool		identity;
+	double		rows;
+} DdirStream;
+
+/* An arrangement in the registry, or private to a flow. */
+typedef struct DdirArranged
+{
+	MemoryContext cxt;			/* of its programs; freed with it */
+	DdirNode   *node;
+	Oid			relid;			/* input: source or view; InvalidOid: derived */
+	Oid			owner;			/* of its expressions; InvalidOid: anybody's */
+	List	   *quals;			/* over the input's rows */
+	List	   *keys;			/* Exprs over the input's rows */
+	List	   *targets;		/* of the vals, over the input's rows */
+	DdirKeySpec *key;
+	/*
+	 * Over a source, vals hold columns of it: attmap[a - 1] is the val column
+	 * (from 1) of attribute a, or 0.  Over derived streams vals are the stream's
+	 * own columns and attmap is NULL.
+	 */
+	int			natts;
+	AttrNumber *attmap;
+	const DdirRowType *val_type;
+	char	   *label;
+	double		rows;			/* estimate */
+	List	   *flows;			/* of DdirFlow *: who uses it */
+} DdirArranged;
+
+typedef struct DdirSourceEntry
+{
+	Oid			relid;
+	DdirNode   *node;
+	const DdirRowType *type;
+	Bitmapset  *used;			/* by all flows */
+	List	   *flows;
+} DdirSourceEntry;
+
+typedef struct DdirViewEntry
+{
+	Oid			view;
+	DdirNode   *output;
+} DdirViewEntry;
+
+struct DdirShare
+{
+	MemoryContext cxt;
+	DdirGraph  *graph;
+	List	   *sources;		/* of DdirSourceEntry * */
+	List	   *views;			/* of DdirViewEntry * */
+	List	   *arranged;		/* of DdirArranged *, over sources and views */
+};
+
+typedef struct DdirBuild
+{
+	DdirShare  *share;
+	DdirFlow   *flow;
+	Oid			owner;
+	List	   *done;			/* of DdirBuilt *: shared subtrees */
+	List	   *own;			/* of DdirArranged *: private ones */
+} DdirBuild;
+
+/* share.c */
+extern DdirSourceEntry *ddir_share_source_entry(DdirBuild *b, const DdirRel *scan);
+/*
+ * An arrangement of the stream by keys, of rows that also pass extra_quals (both
+ * over the stream's columns).  What a shared one does not filter is left in
+ * *leftover, over the node's rows, for the reader to test; with leftover NULL
+ * the filter must be as asked for.
+ *
+ * Columns that must be in the vals are given as "needed" (attributes of the
+ * source) where the stream is a source or view filtered and projected to plain
+ * columns; else all of the stream's targets are kept.
+ */
+extern DdirArranged *ddir_share_arrange(DdirBuild *b, const DdirStream *s, List *keys,
+										const DdirKeySpec *key, Bitmapset *needed,
+										List *extra_quals, List **leftover);
+
+/* build.c */
+extern DdirStream ddir_build_rel(DdirBuild *b, DdirRel *rel);
+extern DdirStream ddir_stream_of(DdirNode *node, const DdirRowType *type, double rows);
+/* a node with the stream's rows as they should be, made if need be */
+extern DdirNode *ddir_stream_node(DdirBuild *b, const DdirStream *s);
+extern List *ddir_stream_targets(const DdirStream *s);	/* over the node's rows */
+extern DdirRowType *ddir_stream_type(const DdirStream *s);
+/* the expression over the stream's columns as one over its node's rows */
+extern Expr *ddir_stream_expr(const DdirStream *s, Expr *expr);
+extern List *ddir_stream_exprs(const DdirStream *s, List *exprs);
+/* a key of these expressions, in CurrentMemoryContext */
+extern DdirKeySpec *ddir_key_copy(const DdirKeySpec *key);
+/* can the targets be had from plain columns of a source or view? */
+extern bool ddir_stream_is_columns(const DdirStream *s);
+/* keep a fresh node in the flow, note loads for the inputs that are sources */
+extern DdirNode *ddir_flow_keep(DdirBuild *b, DdirNode *node, int nin, const DdirStream *const *in);
+extern void ddir_flow_line(DdirBuild *b, const char *fmt,...) pg_attribute_printf(2, 3);
+/* "owner" where the expressions leave pg_catalog, else InvalidOid */
+extern Oid	ddir_exprs_owner(List *exprs, Oid owner);
+
+/* Replace Var(i + 1, a) by the a-th of exprs[i]; NIL leaves them alone. */
+extern Node *ddir_expr_replace(Node *expr, int n, List *const *exprs);
+/* Vars used of input i (from 0) */
+extern Bitmapset *ddir_expr_columns(Node *expr, int i);
+extern Bitmapset *ddir_expr_inputs(Node *expr); /* from 0 */
+
+/* buildjoin.c, buildreduce.c */
+extern DdirStream ddir_build_join(DdirBuild *b, DdirRel *rel);
+extern DdirStream ddir_build_anti(DdirBuild *b, DdirRel *rel);
+extern DdirStream ddir_build_reduce(DdirBuild *b, DdirRel *rel);
+
+#endif							/* DDIR_PLAN_FLOW_H */
