@@ -139,7 +139,10 @@ typedef struct DdirReduceFns
 	 */
 	bool		(*emit) (void *ctx, uint32_t n, DdirGroup *const *group, int64_t diff,
 						 DdirCursor *cursor, DdirDeltas *out, DdirDeltas *err);
-	/* free what the state holds outside itself; may be NULL */
+	/*
+	 * Free what the state holds outside itself; may be NULL.  Not called after
+	 * an error: what a state holds must be in an arena that goes as well.
+	 */
 	void		(*drop) (void *ctx, void *state);
 } DdirReduceFns;
 
@@ -163,7 +166,8 @@ extern DdirNode *ddir_reduce_create(DdirGraph *g, const char *label, const DdirR
  */
 extern DdirNode *ddir_threshold_create(DdirGraph *g, const char *label, DdirNode *in,
 									   DdirFunc f, int64_t (*threshold) (int64_t));
-extern int64_t ddir_threshold_distinct(int64_t count);
+extern int64_t ddir_threshold_distinct(int64_t count);	/* raises below zero */
+extern int64_t ddir_threshold_positive(int64_t count);	/* max(c, 0) */
 
 /* Output: hands what reaches it to the world outside; owns nothing. */
 typedef struct DdirSinkFns
