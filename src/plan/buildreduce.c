@@ -161,6 +161,11 @@ distinct_port(ReduceBuild *rb, Aggref *ref)
 	for (p = 1; p < rb->nports; p++)
 		if (rb->port[p].node == s.node)
 			return p;
+	if (p == DDIR_AGG_PORTS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many different sets of DISTINCT arguments in one GROUP BY"),
+				 errdetail("At most %d are maintained.", DDIR_AGG_PORTS_MAX - 1)));
 	rb->port[p] = s;
 	rb->port_columns[p] = columns;
 	rb->port_keys[p] = list_copy_head(columns, rb->nkeys);
@@ -170,10 +175,11 @@ distinct_port(ReduceBuild *rb, Aggref *ref)
 
 /* An arrangement by the group, for the reduction to look things up in. */
 static int
-add_arrangement(ReduceBuild *rb, const DdirStream *s, List *keys, List *quals,
-				List *targets, Expr *order, bool descending, const char *label)
+add_arrangement(ReduceBuild *rb, List *quals, List *targets, Expr *order, bool descending,
+				const char *label)
 {
 	DdirBuild  *b = rb->b;
+	const DdirStream *s = &rb->in;
 	DdirProgramSpec spec = {0};
 
 	spec.label = label;
@@ -182,7 +188,7 @@ add_arrangement(ReduceBuild *rb, const DdirStream *s, List *keys, List *quals,
 	spec.rel = &s->node_type;
 	spec.quals = list_concat(list_copy(s->quals), ddir_stream_exprs(s, quals));
 	spec.targets = ddir_stream_exprs(s, targets);
-	spec.keys = ddir_stream_exprs(s, keys);
+	spec.keys = ddir_stream_exprs(s, rb->keys);
 	spec.key = rb->key;
 	if (order)
 	{
@@ -209,64 +215,56 @@ not_null(Expr *expr)
 	return (Expr *) test;
 }
 
-/* Aggregates that read their group's rows. */
+/* Aggregates that read their group's rows (what of them: rows/agg.h). */
 static void
-plan_reader(ReduceBuild *rb, DdirAgg *agg, const char *label)
+plan_reader(ReduceBuild *rb, DdirAgg *agg)
 {
 	Aggref	   *ref = agg->ref;
-	const DdirStream *s = &rb->in;
-	List	   *keys = rb->keys;
 	List	   *args = arg_exprs(ref);
 	List	   *quals = ref->aggfilter ? list_make1(ref->aggfilter) : NIL;
-	List	   *targets;
+	List	   *head = rb->key->exact ? NIL : list_copy(rb->keys);
+	bool		descending;
+	Oid			ltop;
 
-	/* min and max do not mind duplicates */
-	if (ref->aggdistinct != NIL && agg->method == DDIR_AGG_RECOMPUTE)
-	{
-		int			p = distinct_port(rb, ref);
-
-		agg->port = p;
-		s = &rb->port[p];
-		keys = rb->port_keys[p];
-		args = list_copy_tail(rb->port_columns[p], rb->nkeys);
-		quals = NIL;
-	}
-	targets = list_concat(rb->key->exact ? NIL : list_copy(keys), args);
-	agg->nargs = list_length(args);
-	agg->arg = palloc(sizeof(int) * (agg->nargs + 1));
-	for (int i = 0; i < agg->nargs; i++)
-		agg->arg[i] = (rb->key->exact ? 0 : rb->nkeys) + i;
 	agg->filter = -1;
-
 	if (agg->method == DDIR_AGG_SEEK)
-		agg->arr = add_arrangement(rb, s, keys, lappend(quals, not_null(linitial(args))), targets,
-								   linitial(args), ddir_agg_descending(ref), label);
+	{
+		ddir_agg_seek_order(ref, &ltop, &descending);
+		agg->arr = add_arrangement(rb, lappend(quals, not_null(linitial(args))),
+								   lappend(head, linitial(args)), linitial(args),
+								   descending, "least or greatest");
+	}
 	else
-		agg->arr = add_arrangement(rb, s, keys, quals, targets, NULL, false, label);
+		agg->arr = add_arrangement(rb, quals, list_concat(head, args), NULL, false,
+								   "recomputation");
 }
 
 static void
 plan_fold(ReduceBuild *rb, DdirAgg *agg)
 {
 	Aggref	   *ref = agg->ref;
-	List	   *args = arg_exprs(ref);
 	ListCell   *lc;
 	int			i = 0;
 
-	agg->nargs = list_length(args);
-	agg->arg = palloc(sizeof(int) * (agg->nargs + 1));
+	agg->arg = palloc(sizeof(int) * (list_length(ref->args) + 1));
 	agg->filter = -1;
 	agg->arr = -1;
-	if (ref->aggdistinct != NIL)
+	if (ddir_agg_needs_distinct(ref))
 	{
 		agg->port = distinct_port(rb, ref);
+		agg->nargs = list_length(ref->args);
 		for (; i < agg->nargs; i++)
 			agg->arg[i] = rb->nkeys + i;
 		return;
 	}
-	foreach(lc, args)
-		agg->arg[i++] = port_column(rb, guarded(lfirst(lc), ref->aggfilter));
-	if (ref->aggfilter)
+	foreach(lc, ref->args)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		if (!tle->resjunk)
+			agg->arg[agg->nargs++] = port_column(rb, guarded(tle->expr, ref->aggfilter));
+	}
+	if (ref->aggfilter && agg->nargs == 0)
 		agg->filter = port_column(rb, ref->aggfilter);
 }
 
@@ -303,24 +301,22 @@ plan_aggregates(ReduceBuild *rb)
 		if (agg->method == DDIR_AGG_FOLD)
 			plan_fold(rb, agg);
 		else
-			plan_reader(rb, agg, agg->method == DDIR_AGG_SEEK ? "min or max" : "aggregate");
+			plan_reader(rb, agg);
 		agg++;
 	}
 	rb->plan.label_arr = -1;
 	if (rb->key->lossy)
-		rb->plan.label_arr = add_arrangement(rb, &rb->in, rb->keys, NIL, rb->keys, NULL,
-											 false, "labels");
+		rb->plan.label_arr = add_arrangement(rb, NIL, rb->keys, NULL, false, "labels");
 }
 
 DdirStream
 ddir_build_reduce(DdirBuild *b, DdirRel *rel)
 {
 	ReduceBuild rb = {0};
-	int			max = 2 * list_length(rel->aggs) + 2;
+	int			max = list_length(rel->aggs) + 2;	/* inputs of either sort */
 	DdirReduceSpec spec = {0};
 	DdirNode  **fold = palloc0(sizeof(DdirNode *) * max);
 	DdirFunc   *keying = palloc0(sizeof(DdirFunc) * max);
-	const DdirRowType **fold_type = palloc0(sizeof(DdirRowType *) * max);
 	const DdirStream **loads = palloc0(sizeof(DdirStream *) * (2 * max));
 	DdirNode   *node;
 	ListCell   *lc;
@@ -349,12 +345,11 @@ ddir_build_reduce(DdirBuild *b, DdirRel *rel)
 	{
 		fold[p] = rb.port[p].node;
 		keying[p] = keying_program(&rb, p);
-		fold_type[p] = ddir_rowtype_from_exprs(rb.port_columns[p]);
+		rb.plan.fold_type[p] = ddir_rowtype_from_exprs(rb.port_columns[p]);
 		loads[p] = &rb.port[p];
 	}
 	rb.plan.nkeys = rb.nkeys;
 	rb.plan.nports = rb.nports;
-	rb.plan.fold_type = fold_type;
 	rb.plan.arr_type = rb.arr_type;
 	rb.plan.key = rb.key;
 	rb.plan.owner = b->owner;

@@ -65,7 +65,7 @@
 #include "rows/key.h"
 #include "rows/rowtype.h"
 
-#define DDIR_AGG_PORTS_MAX 8
+#define DDIR_AGG_PORTS_MAX 64
 
 typedef enum DdirAggMethod
 {
@@ -119,9 +119,6 @@ extern bool ddir_agg_needs_distinct(const Aggref *ref);
  * greatest first.
  */
 extern void ddir_agg_seek_order(const Aggref *ref, Oid *ltop, bool *descending);
-
-/* SEEK: does the aggregate want the greatest value (max)? */
-extern bool ddir_agg_descending(const Aggref *ref);
 
 /* Types of (key columns, results). */
 extern DdirRowType *ddir_agg_output_type(const DdirAggPlan *plan);
