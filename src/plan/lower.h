@@ -14,6 +14,7 @@
 
 #include "nodes/parsenodes.h"
 
+#include "meta/view.h"			/* ddir_is_view */
 #include "plan/ir.h"
 
 /* Why a query is not maintained. */
@@ -44,9 +45,5 @@ extern DdirLowered *ddir_lower(const Query *query, Oid owner, DdirRefusal *refus
 
 /* ereport(ERROR) for a refused view: message names it, detail, hint */
 extern void ddir_refuse(const char *viewname, const DdirRefusal *refusal) pg_attribute_noreturn();
-
-/* Is this a ddir view (relkind m, access method ddir)? */
-extern bool ddir_is_view(Oid relid);
-extern Oid	ddir_am_oid(void);	/* InvalidOid where the extension is not there */
 
 #endif							/* DDIR_PLAN_LOWER_H */
