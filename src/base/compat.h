@@ -13,8 +13,22 @@
 
 #include "postgres.h"
 
+#include "access/tupdesc.h"
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
 #error "ddir supports PostgreSQL 15 to 18"
 #endif
+
+/* To be called after an attribute was changed by hand. */
+static inline void
+ddir_tupdesc_changed(TupleDesc desc, int i)
+{
+#if PG_VERSION_NUM >= 180000
+	populate_compact_attribute(desc, i);
+#endif
+}
 
 #endif							/* DDIR_BASE_COMPAT_H */
