@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/tupdesc.h"
+#include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
@@ -28,6 +29,17 @@ ddir_tupdesc_changed(TupleDesc desc, int i)
 {
 #if PG_VERSION_NUM >= 180000
 	populate_compact_attribute(desc, i);
+#endif
+}
+
+/* Wait events of extensions have names from 17 on. */
+static inline uint32
+ddir_wait_event_new(const char *name)
+{
+#if PG_VERSION_NUM >= 170000
+	return WaitEventExtensionNew(name);
+#else
+	return PG_WAIT_EXTENSION;
 #endif
 }
 

@@ -12,7 +12,14 @@
 
 #include "postgres.h"
 
-extern char *ddir_capture;		/* auto, logical, trigger */
+/* How changes are captured; other ways will be further values. */
+typedef enum DdirCapture
+{
+	DDIR_CAPTURE_AUTO,			/* the best that the server's settings allow */
+	DDIR_CAPTURE_LOGICAL		/* logical decoding */
+} DdirCapture;
+
+extern int	ddir_capture;		/* DdirCapture */
 extern int	ddir_memory_limit;	/* kB, per database */
 extern int	ddir_max_slot_lag;	/* MB; -1 no limit */
 extern bool ddir_flush_async_commits;
