@@ -65,7 +65,11 @@ PROVE_FLAGS += -Itest/t/lib
 $(DATA_built): $(SQL_FRAGMENTS) ddir.control
 	cat $(SQL_FRAGMENTS) > $@
 
-# Other flags make other objects.
-$(OBJS): pgxs.mk
+# Another server or other flags make other objects, and a source file that is
+# gone makes another library; no file that make looks at tells it either.
+note = $(shell mkdir -p build; echo '$(subst ','\'',$(2))' | cmp -s - $(1) || \
+	echo '$(subst ','\'',$(2))' >$(1))$(1)
+$(OBJS): pgxs.mk $(call note,build/flags,$(VERSION) $(CC) $(CFLAGS) $(CPPFLAGS))
+$(shlib): $(call note,build/objects,$(OBJS))
 
 -include $(OBJS:.o=.d)
