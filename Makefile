@@ -3,7 +3,8 @@
 #
 # It includes no PGXS, so it works on a machine without server headers; what
 # needs them is in pgxs.mk.  Usual variables: PG_CONFIG (which server),
-# PG_MAJOR (which packages to install), WERROR= (build past warnings).
+# PG_MAJOR (which packages to install), WERROR= (build past warnings), V=1 (show
+# the compiler's lines).
 #
 #	make, make install	only the extension; gcc, server and xxHash headers
 #	make demo		a fresh Debian 12 to views over its package index
@@ -59,7 +60,7 @@ indent:
 
 clean:
 	rm -rf build
-	+@if pg_config --version >/dev/null 2>&1; then $(SUB) clean; fi
+	+@if $${PG_CONFIG:-pg_config} --version >/dev/null 2>&1; then $(SUB) clean; fi
 
 # ----
 # The engine without a server: unit tests and benchmark
@@ -82,25 +83,34 @@ UNIT_OBJS   = $(ENGINE:%.c=build/unit/%.o) $(UNIT_COMMON:%.c=build/unit/%.o)
 BENCH_OBJS  = $(ENGINE:%.c=build/bench/%.o) build/bench/test/unit/port.o \
 	build/bench/test/bench/engine.o
 
+Q = $(if $(V),,@)
+
 unit: $(UNIT_BINS)
 	@$(TOOLS)/unit $(UNIT_BINS)
 
-$(UNIT_BINS): build/unit/%: build/unit/%.o $(UNIT_OBJS)
-	$(CC) $(UNIT_FLAGS) -o $@ $^ -lm
+# an archive, so that a program links what it uses
+build/unit/engine.a: $(UNIT_OBJS)
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+
+$(UNIT_BINS): build/unit/%: build/unit/%.o build/unit/engine.a
+	$(Q)$(CC) $(UNIT_FLAGS) -o $@ $^ -lm
 
 build/unit/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_FLAGS) -c -o $@ $<
+	@echo "cc $<"
+	$(Q)$(CC) $(UNIT_FLAGS) -c -o $@ $<
 
 bench-engine: build/bench/engine
 	@build/bench/engine
 
 build/bench/engine: $(BENCH_OBJS)
-	$(CC) $(BENCH_FLAGS) -o $@ $^ -lm
+	$(Q)$(CC) $(BENCH_FLAGS) -o $@ $^ -lm
 
 build/bench/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(BENCH_FLAGS) -c -o $@ $<
+	@echo "cc $<"
+	$(Q)$(CC) $(BENCH_FLAGS) -c -o $@ $<
 
 -include $(wildcard build/unit/*/*/*.d build/bench/*/*/*.d)
 

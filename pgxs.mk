@@ -8,7 +8,7 @@
 #
 # The front Makefile calls this one; so that its other targets work where no
 # server headers are installed, only this file includes PGXS.  PG_CONFIG names
-# the server, WERROR= builds past warnings.
+# the server, WERROR= builds past warnings, V=1 shows the compiler's lines.
 #
 
 EXTENSION  = ddir
@@ -64,6 +64,13 @@ PROVE_FLAGS += -Itest/t/lib
 
 $(DATA_built): $(SQL_FRAGMENTS) ddir.control
 	cat $(SQL_FRAGMENTS) > $@
+
+# The command lines are long enough to hide a warning; V=1 shows them.
+ifndef V
+%.o: %.c
+	@echo "cc $<"
+	@$(COMPILE.c) -o $@ $<
+endif
 
 # Another server or other flags make other objects, and a source file that is
 # gone makes another library; no file that make looks at tells it either.
