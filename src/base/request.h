@@ -2,8 +2,24 @@
  *
  * request.h
  *	  Questions that only a database's maintainer can answer, asked by a
- *	  session: one slot in shared memory, the reply over a queue in a dynamic
- *	  segment.  A reply is rows of text columns.
+ *	  session.
+ *
+ * The question is a slot in shared memory; the reply is rows of text columns
+ * in a dynamic segment that the maintainer makes just large enough, so that it
+ * never waits for whoever asked.
+ *
+ * The columns of each reply, in the text form of their types:
+ *
+ *	SOURCES			relid oid, capture text, identity text, views oid[],
+ *					rows int8
+ *	ARRANGEMENTS	relid oid (NULL: derived), input text, key text,
+ *					columns text, views oid[], rows int8, bytes int8,
+ *					since int8, upper int8
+ *	OPERATORS		view oid (NULL: shared), operator text, label text,
+ *					rows_in int8, rows_out int8, rows int8, bytes int8
+ *	EXPLAIN			line text
+ *	REPAIR			(no rows)
+ *	CONFIRM			answer text: yes or no
  *
  * src/base/request.h
  *
@@ -20,14 +36,23 @@
 
 /*
  * Ask; a List of char ** (ncols each, NULL for SQL NULL) in CurrentMemoryContext.
- * 57P03 with a hint if there is no maintainer, 57014 after timeout_ms.
+ * 57P03 with a hint if there is no maintainer, 57014 after timeout_ms; an error
+ * that the maintainer replied is raised here.
  */
 extern List *ddir_request(DdirRequestKind kind, Oid arg, XLogRecPtr lsn, int ncols, int timeout_ms);
 
 typedef struct DdirReply DdirReply;
 extern void ddir_reply_row(DdirReply *reply, int ncols, const char *const *cols);
 
-/* In the maintainer, between steps: answer all that is waiting.  True if any. */
+/* Instead of rows: what the one who asked is to be told.  hint may be NULL. */
+extern void ddir_reply_error(DdirReply *reply, int sqlstate, const char *message,
+							 const char *hint);
+
+/*
+ * In the maintainer, between steps: answer all that is waiting.  True if any.
+ * The handler says what is wrong by ddir_reply_error; an error that it raises
+ * is not caught here, and the asker is told only when the process has gone.
+ */
 extern bool ddir_request_serve(DdirDatabaseSlot *db,
 							   void (*handler) (void *ctx, DdirRequestKind kind, Oid arg,
 												XLogRecPtr lsn, DdirReply *reply),

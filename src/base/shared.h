@@ -5,9 +5,11 @@
  *	  per view, and the launcher's.
  *
  * Everything is guarded by one LWLock (ddir_shared->lock), but for the atomics,
- * which are read and written without it, and what is said to belong to one
- * process.  Waiters sleep on the database's condition variable, broadcast
- * whenever a frontier or a state changes.
+ * which are read and written without it, and for what a commit sets or looks
+ * at (dbid, pid, latch, recheck, launcher_look): single words that may be read
+ * stale, after which at worst the wrong process is woken once too often.
+ * Waiters sleep on the database's condition variable, broadcast whenever a
+ * frontier or a state changes.
  *
  * src/base/shared.h
  *
@@ -44,7 +46,7 @@ typedef enum DdirHydrationPhase
 	DDIR_HYDRATION_IDENTITY,	/* getting sources to log old rows */
 	DDIR_HYDRATION_SETTLING,	/* waiting for transactions to be visible */
 	DDIR_HYDRATION_SCANNING,
-	DDIR_HYDRATION_CATCHING_UP,	/* reading WAL up to where sources are whole */
+	DDIR_HYDRATION_CATCHING_UP, /* reading WAL up to where sources are whole */
 	DDIR_HYDRATION_COMPUTING,
 	DDIR_HYDRATION_RECONCILING
 } DdirHydrationPhase;
@@ -84,16 +86,26 @@ typedef enum DdirRequestKind
 								 * applied exactly up to it? */
 } DdirRequestKind;
 
+typedef enum DdirRequestState
+{
+	DDIR_REQUEST_FREE,
+	DDIR_REQUEST_WAITING,		/* for the maintainer to see it */
+	DDIR_REQUEST_ANSWERING,		/* the maintainer works on it */
+	DDIR_REQUEST_ANSWERED		/* the reply is in the segment */
+} DdirRequestState;
+
 #define DDIR_REQUESTS_MAX 8
 
 typedef struct DdirRequestSlot
 {
-	bool		used;
+	DdirRequestState state;
+	bool		abandoned;		/* nobody waits for the answer any more */
 	DdirRequestKind kind;
 	Oid			arg;
 	XLogRecPtr	lsn;
-	dsm_handle	segment;		/* of the reply queue */
-	pid_t		pid;
+	dsm_handle	segment;		/* with the reply; pinned */
+	Size		bytes;			/* of the reply */
+	pid_t		pid;			/* who asks */
 } DdirRequestSlot;
 
 typedef struct DdirDatabaseSlot
@@ -105,8 +117,11 @@ typedef struct DdirDatabaseSlot
 	pg_atomic_uint64 async_commit_end;	/* newest asynchronous commit's end */
 	pg_atomic_uint64 frontier;	/* all committed before it is applied in every
 								 * view that is live */
+	pg_atomic_uint64 caught_up; /* TimestampTz: when the maintainer last stood
+								 * at the end of the flushed WAL */
 	bool		disabled;		/* by ddir.disable() */
-	bool		leave;			/* the maintainer is to exit (database DDL) */
+	int			leave;			/* so many want the maintainer away (database
+								 * DDL); it exits while this is not 0 */
 	bool		recheck;		/* catalog to be compared again */
 	ConditionVariable changed;
 	TimestampTz started;
@@ -118,15 +133,29 @@ typedef struct DdirDatabaseSlot
 	Oid			stepping;		/* view being applied; InvalidOid: none */
 	int			failures;		/* exits by error in a row, for backoff */
 	TimestampTz last_exit;
+	int			trouble_sqlstate;	/* why no maintainer can run; 0: nothing */
+	char		trouble[DDIR_REASON_LEN];
 	DdirRequestSlot request[DDIR_REQUESTS_MAX];
 } DdirDatabaseSlot;
 
+/* The one probe at a time: what a database needs, as its worker found out. */
+typedef struct DdirProbe
+{
+	Oid			dbid;
+	bool		done;			/* what follows is known */
+	bool		extension;
+	bool		disabled;
+	bool		wanted;			/* there is something for a maintainer to do */
+} DdirProbe;
+
 typedef struct DdirShared
 {
-	LWLock	   *lock;
+	LWLock	   *lock;			/* a leaf: nothing else is locked under it */
 	pid_t		launcher_pid;
 	Latch	   *launcher_latch;
 	bool		launcher_look;	/* databases or views have changed */
+	pg_atomic_uint32 generation;	/* of the assignment of database slots */
+	DdirProbe	probe;
 	int			ndatabases;		/* size of the arrays */
 	int			nviews;
 	DdirDatabaseSlot *database;
@@ -140,13 +169,35 @@ extern void ddir_shared_require(void);	/* 55000 unless preloaded */
 
 /* Find or make; NULL if not there (or full, with create).  Lock held by caller. */
 extern DdirDatabaseSlot *ddir_shared_database(Oid dbid, bool create);
+extern void ddir_shared_database_free(DdirDatabaseSlot *slot);	/* its views too */
 extern DdirViewSlot *ddir_shared_view(Oid dbid, Oid view, bool create);
 extern void ddir_shared_view_free(DdirViewSlot *slot);
+
+/* slots in use, of all databases */
+extern int	ddir_shared_count_databases(void);
+extern int	ddir_shared_count_views(Oid except_dbid);
+
+/*
+ * The maintainer takes its database's slot, until it exits: then pid and latch
+ * are cleared, the exit is counted, and the launcher and all waiters wake.
+ * NULL: there is none, it is taken, or the maintainer is to stay away.
+ */
+extern DdirDatabaseSlot *ddir_shared_claim(void);
 
 /* Wake the launcher, or the maintainer of a database, from anywhere. */
 extern void ddir_wake_launcher(void);
 extern void ddir_wake_maintainer(Oid dbid);
-/* the commit callback of every backend; registered by ddir_shared_init */
+
+/* a frontier, a state, or an answer: whoever waits looks again */
+extern void ddir_wake_waiters(DdirDatabaseSlot *slot);
+
+/*
+ * When this transaction commits, the catalog is to be compared again, by the
+ * maintainer or, where there is none, by whoever the launcher starts.
+ */
+extern void ddir_commit_recheck(void);
+
+/* the commit callback of every backend is registered by ddir_shared_init */
 
 extern const char *ddir_view_state_name(DdirViewState state);
 extern const char *ddir_hydration_phase_name(DdirHydrationPhase phase);

@@ -1,0 +1,371 @@
+/*-------------------------------------------------------------------------
+ *
+ * request.c
+ *	  Questions that only a database's maintainer can answer.
+ *
+ * A request slot goes round:
+ *
+ *	free -> waiting			by the asker
+ *	waiting -> answering	by the maintainer
+ *	answering -> answered	by the maintainer; the segment is pinned
+ *	answered -> free		by the asker, who unpins the segment
+ *
+ * An asker that gives up frees its slot unless the maintainer is working on
+ * it; then it only marks it abandoned, and the maintainer frees it.  If the
+ * maintainer goes away in between, the asker frees the slot.
+ *
+ * A reply is a sequence of rows, each a count of columns followed by the
+ * columns, a length (-1: NULL) and so many bytes.  A negative count stands in
+ * front of an error: SQLSTATE, message, hint.
+ *
+ * src/base/request.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/dbcommands.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/dsm.h"
+#include "storage/ipc.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "base/request.h"
+#include "base/waits.h"
+
+#define ERROR_COLUMNS 3
+
+struct DdirReply
+{
+	StringInfoData rows;
+	bool		failed;
+};
+
+/* What an asker has to clean up. */
+typedef struct Asked
+{
+	DdirDatabaseSlot *db;
+	DdirRequestSlot *slot;
+	pid_t		maintainer;		/* at the time of asking */
+} Asked;
+
+/* ----
+ * Replying
+ * ----
+ */
+
+static void
+append_int32(StringInfo buf, int32 value)
+{
+	appendBinaryStringInfo(buf, (char *) &value, sizeof(value));
+}
+
+static void
+append_columns(StringInfo buf, int ncols, const char *const *cols)
+{
+	for (int i = 0; i < ncols; i++)
+	{
+		int32		len = cols[i] ? (int32) strlen(cols[i]) : -1;
+
+		append_int32(buf, len);
+		if (len > 0)
+			appendBinaryStringInfo(buf, cols[i], len);
+	}
+}
+
+void
+ddir_reply_row(DdirReply *reply, int ncols, const char *const *cols)
+{
+	if (reply->failed)
+		return;
+	append_int32(&reply->rows, ncols);
+	append_columns(&reply->rows, ncols, cols);
+}
+
+void
+ddir_reply_error(DdirReply *reply, int sqlstate, const char *message, const char *hint)
+{
+	char		code[12];
+	const char *cols[ERROR_COLUMNS];
+
+	if (reply->failed)
+		return;
+	pg_ltoa(sqlstate, code);
+	cols[0] = code;
+	cols[1] = message;
+	cols[2] = hint;
+	resetStringInfo(&reply->rows);
+	append_int32(&reply->rows, -1);
+	append_columns(&reply->rows, ERROR_COLUMNS, cols);
+	reply->failed = true;
+}
+
+/* Hand the reply over, or throw it away if nobody wants it any more. */
+static void
+publish(DdirDatabaseSlot *db, DdirRequestSlot *slot, const DdirReply *reply)
+{
+	dsm_segment *segment = dsm_create(Max(reply->rows.len, 1), 0);
+	bool		abandoned;
+
+	memcpy(dsm_segment_address(segment), reply->rows.data, reply->rows.len);
+	dsm_pin_segment(segment);
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	abandoned = slot->abandoned;
+	slot->segment = dsm_segment_handle(segment);
+	slot->bytes = reply->rows.len;
+	slot->state = abandoned ? DDIR_REQUEST_FREE : DDIR_REQUEST_ANSWERED;
+	LWLockRelease(ddir_shared->lock);
+
+	if (abandoned)
+		dsm_unpin_segment(dsm_segment_handle(segment));
+	dsm_detach(segment);
+	ddir_wake_waiters(db);
+}
+
+bool
+ddir_request_serve(DdirDatabaseSlot *db,
+				   void (*handler) (void *ctx, DdirRequestKind kind, Oid arg,
+									XLogRecPtr lsn, DdirReply *reply),
+				   void *ctx)
+{
+	bool		any = false;
+
+	for (int i = 0; i < DDIR_REQUESTS_MAX; i++)
+	{
+		DdirRequestSlot *slot = &db->request[i];
+		DdirRequestSlot asked;
+		MemoryContext cxt;
+		MemoryContext old;
+		DdirReply	reply;
+
+		if (slot->state != DDIR_REQUEST_WAITING)
+			continue;			/* a newer one also sets our latch */
+		LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+		asked = *slot;
+		if (asked.state == DDIR_REQUEST_WAITING)
+			slot->state = DDIR_REQUEST_ANSWERING;
+		LWLockRelease(ddir_shared->lock);
+		if (asked.state != DDIR_REQUEST_WAITING)
+			continue;
+
+		cxt = AllocSetContextCreate(TopMemoryContext, "ddir reply",
+									ALLOCSET_DEFAULT_SIZES);
+		old = MemoryContextSwitchTo(cxt);
+		initStringInfo(&reply.rows);
+		reply.failed = false;
+		handler(ctx, asked.kind, asked.arg, asked.lsn, &reply);
+		MemoryContextSwitchTo(cxt);
+		publish(db, slot, &reply);
+		MemoryContextSwitchTo(old);
+		MemoryContextDelete(cxt);
+		any = true;
+	}
+	return any;
+}
+
+/* ----
+ * Asking
+ * ----
+ */
+
+static void
+no_maintainer(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CANNOT_CONNECT_NOW),
+			 errmsg("no ddir maintainer runs for database \"%s\"", get_database_name(MyDatabaseId)),
+			 errhint("One is started when the database has ddir views; ddir.workers and the server's log say what hinders it.")));
+}
+
+/* Runs at the end of asking, at an error, and at exit. */
+static void
+forget(int code, Datum arg)
+{
+	Asked	   *asked = (Asked *) DatumGetPointer(arg);
+	DdirRequestSlot *slot = asked->slot;
+	bool		unpin = false;
+	dsm_handle	segment = 0;
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	if (slot->pid == MyProcPid && slot->state != DDIR_REQUEST_FREE)
+	{
+		unpin = slot->state == DDIR_REQUEST_ANSWERED;
+		segment = slot->segment;
+		if (slot->state == DDIR_REQUEST_ANSWERING && asked->db->pid == asked->maintainer)
+			slot->abandoned = true;
+		else
+			slot->state = DDIR_REQUEST_FREE;
+	}
+	LWLockRelease(ddir_shared->lock);
+	if (unpin)
+		dsm_unpin_segment(segment);
+}
+
+static void
+enter(Asked *asked, DdirRequestKind kind, Oid arg, XLogRecPtr lsn)
+{
+	bool		running;
+
+	asked->slot = NULL;
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	asked->db = ddir_shared_database(MyDatabaseId, false);
+	running = asked->db != NULL && asked->db->pid != 0;
+	for (int i = 0; running && asked->slot == NULL && i < DDIR_REQUESTS_MAX; i++)
+	{
+		if (asked->db->request[i].state == DDIR_REQUEST_FREE)
+			asked->slot = &asked->db->request[i];
+	}
+	if (asked->slot)
+	{
+		asked->maintainer = asked->db->pid;
+		asked->slot->kind = kind;
+		asked->slot->arg = arg;
+		asked->slot->lsn = lsn;
+		asked->slot->abandoned = false;
+		asked->slot->pid = MyProcPid;
+		asked->slot->state = DDIR_REQUEST_WAITING;
+	}
+	LWLockRelease(ddir_shared->lock);
+
+	if (!running)
+		no_maintainer();
+	if (asked->slot == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_CONNECTIONS),
+				 errmsg("too many sessions wait for the ddir maintainer"),
+				 errdetail("At most %d can ask it at the same time.", DDIR_REQUESTS_MAX),
+				 errhint("Try again.")));
+}
+
+/* Until the answer is there. */
+static void
+await(Asked *asked, int timeout_ms)
+{
+	TimestampTz give_up = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+
+	ConditionVariablePrepareToSleep(&asked->db->changed);
+	ddir_wake_maintainer(MyDatabaseId);
+	for (;;)
+	{
+		DdirRequestState state;
+		pid_t		pid;
+		long		left;
+
+		LWLockAcquire(ddir_shared->lock, LW_SHARED);
+		state = asked->slot->state;
+		pid = asked->db->pid;
+		LWLockRelease(ddir_shared->lock);
+		if (state == DDIR_REQUEST_ANSWERED)
+			break;
+		if (pid != asked->maintainer)
+			no_maintainer();
+		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), give_up);
+		if (left <= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_QUERY_CANCELED),
+					 errmsg("the ddir maintainer did not answer within %d ms", timeout_ms),
+					 errdetail("It answers between two steps of its work."),
+					 errhint("ddir.workers shows what it does.")));
+		(void) ddir_wait_changed(DDIR_WAIT_REQUEST, &asked->db->changed, left);
+	}
+	ConditionVariableCancelSleep();
+}
+
+static void
+copy_reply(const DdirRequestSlot *slot, StringInfo reply)
+{
+	dsm_segment *segment = dsm_attach(slot->segment);
+
+	if (segment == NULL || dsm_segment_map_length(segment) < slot->bytes)
+		elog(ERROR, "could not attach to the maintainer's reply");
+	appendBinaryStringInfo(reply, dsm_segment_address(segment), slot->bytes);
+	dsm_detach(segment);
+}
+
+/* Take n bytes; the reply comes from another process, so look. */
+static const char *
+take(StringInfo reply, int n)
+{
+	const char *p = reply->data + reply->cursor;
+
+	if (n < 0 || n > reply->len - reply->cursor)
+		elog(ERROR, "malformed reply of the maintainer");
+	reply->cursor += n;
+	return p;
+}
+
+static int32
+take_int32(StringInfo reply)
+{
+	int32		value;
+
+	memcpy(&value, take(reply, sizeof(value)), sizeof(value));
+	return value;
+}
+
+static char **
+take_columns(StringInfo reply, int ncols)
+{
+	char	  **cols = palloc(ncols * sizeof(char *));
+
+	for (int i = 0; i < ncols; i++)
+	{
+		int32		len = take_int32(reply);
+
+		cols[i] = len < 0 ? NULL : pnstrdup(take(reply, len), len);
+	}
+	return cols;
+}
+
+static void
+raise_reply(StringInfo reply)
+{
+	char	  **cols = take_columns(reply, ERROR_COLUMNS);
+
+	ereport(ERROR,
+			(errcode(cols[0] ? pg_strtoint32(cols[0]) : ERRCODE_INTERNAL_ERROR),
+			 errmsg_internal("%s", cols[1] ? cols[1] : "the ddir maintainer failed"),
+			 cols[2] ? errhint("%s", cols[2]) : 0));
+}
+
+/* The reply as it came; the slot is free afterwards, whatever happens. */
+static void
+ask(DdirRequestKind kind, Oid arg, XLogRecPtr lsn, int timeout_ms, StringInfo reply)
+{
+	Asked		asked;
+
+	enter(&asked, kind, arg, lsn);
+	PG_ENSURE_ERROR_CLEANUP(forget, PointerGetDatum(&asked));
+	{
+		await(&asked, timeout_ms);
+		copy_reply(asked.slot, reply);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(forget, PointerGetDatum(&asked));
+	forget(0, PointerGetDatum(&asked));
+}
+
+List *
+ddir_request(DdirRequestKind kind, Oid arg, XLogRecPtr lsn, int ncols, int timeout_ms)
+{
+	List	   *rows = NIL;
+	StringInfoData reply;
+
+	ddir_shared_require();
+	initStringInfo(&reply);
+	ask(kind, arg, lsn, timeout_ms, &reply);
+	while (reply.cursor < reply.len)
+	{
+		int32		n = take_int32(&reply);
+
+		if (n < 0)
+			raise_reply(&reply);
+		if (n != ncols)
+			elog(ERROR, "the maintainer replied %d columns instead of %d", n, ncols);
+		rows = lappend(rows, take_columns(&reply, n));
+	}
+	return rows;
+}
