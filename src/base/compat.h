@@ -15,6 +15,7 @@
 
 #include "access/tupdesc.h"
 #include "utils/wait_event.h"
+#include "utils/pg_locale.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
@@ -22,6 +23,17 @@
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
 #error "ddir supports PostgreSQL 15 to 18"
 #endif
+
+/* Does the collation order strings by their bytes? */
+static inline bool
+ddir_collation_is_c(Oid collation)
+{
+#if PG_VERSION_NUM >= 180000
+	return pg_newlocale_from_collation(collation)->collate_is_c;
+#else
+	return lc_collate_is_c(collation);
+#endif
+}
 
 /* To be called after an attribute was changed by hand. */
 static inline void

@@ -14,14 +14,17 @@
  *
  *	image		- btree "equalimage" holds: the bytes are the value's own
  *	widened		- integers of any width as 8 bytes, text-like types as text
- *	canonical	- numeric, floats, char(n), collation sort keys, citext, ...:
- *				  equal values have equal bytes, but bytes do not give the
- *				  value's image back ("lossy")
+ *	canonical	- numeric, floats, char(n), interval, citext: equal values have
+ *				  equal bytes, but bytes do not give the value's image back
+ *				  ("lossy")
  *	hash		- the type's 64-bit extended hash: unequal values may collide
- *				  ("inexact"); whoever uses such keys checks equality again
+ *				  ("inexact"); whoever uses such keys checks equality again.
+ *				  Text under a nondeterministic collation goes here.  A type
+ *				  that cannot be hashed has a constant for a hash: right, and
+ *				  slow.
  *
  * Two columns may be compared by their keys iff their encodings are equal
- * (ddir_key_column_compatible), as the operators of one family make sure.
+ * (ddir_key_compatible), as the operators of one family make sure.
  *
  * Layout: one column of fixed width is its bytes, NULL being the empty key.
  * Anything else starts with a bitmap of NULLs for the group and identity
@@ -37,6 +40,7 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "fmgr.h"
 
 #include "engine/delta.h"
@@ -59,24 +63,27 @@ typedef enum DdirEncoding
 	DDIR_ENCODE_NUMERIC,		/* canonical */
 	DDIR_ENCODE_FLOAT8,			/* float4 and float8: one NaN, no -0 */
 	DDIR_ENCODE_INTERVAL,		/* its comparison value */
-	DDIR_ENCODE_SORTKEY,		/* nondeterministic collation */
+	DDIR_ENCODE_DATETIME,		/* date or timestamp, as a timestamp */
 	DDIR_ENCODE_CITEXT,			/* folded as the type does */
 	DDIR_ENCODE_HASH			/* extended hash, inexact */
 } DdirEncoding;
 
 typedef struct DdirKeyColumn
 {
-	Oid			typid;
+	Oid			typid;			/* a domain's base */
 	Oid			collation;
-	Oid			eqop;
+	Oid			eqop;			/* InvalidOid for identity */
 	DdirEncoding encoding;
 	int			width;			/* of the bytes, or -1 */
 	bool		lossy;			/* bytes do not determine the image */
 	bool		exact;			/* equal bytes imply equal values */
 	bool		typbyval;
 	int16		typlen;
-	FmgrInfo	eq;				/* for inexact columns */
-	FmgrInfo	fn;				/* hash or canonicaliser, where one is called */
+	bool		composite;
+	bool		extended;		/* fn is the 64-bit hash; else the 32-bit one */
+	FmgrInfo	eq;				/* of two values of this type; not for
+								 * identity */
+	FmgrInfo	fn;				/* hash; fn_oid invalid: a constant */
 } DdirKeyColumn;
 
 typedef struct DdirKeySpec
@@ -85,28 +92,36 @@ typedef struct DdirKeySpec
 	int			ncols;
 	bool		lossy;			/* any column is */
 	bool		exact;			/* all columns are */
+	bool		total;			/* encoding raises no errors */
 	DdirKeyColumn col[FLEXIBLE_ARRAY_MEMBER];
 } DdirKeySpec;
 
 /*
  * eqops: the equality operator of each column, whose left or right input is
  * typid (or InvalidOid: the type's default equality).  For cross-type operators
- * both sides are made with the same eqop, each with its own typid.
- * Raises 0A000 naming the type if it has no usable equality.
+ * both sides are made with the same eqop, each with its own typid.  eqops and
+ * collations may be NULL: the types' own.  For identity neither matters.
+ * Raises 0A000 naming the type if it has no usable equality, 42P22 where a
+ * string has no collation to be compared by.
  * Allocates in CurrentMemoryContext.
  */
 extern DdirKeySpec *ddir_key_make(DdirKeyKind kind, int ncols, const Oid *typids,
 								  const Oid *collations, const Oid *eqops);
+extern DdirKeySpec *ddir_key_copy(const DdirKeySpec *spec);
 extern bool ddir_key_compatible(const DdirKeySpec *a, const DdirKeySpec *b);
 
 /*
  * Append the key to the key lane of out; returns its length, or -1 if a NULL
  * in a join key means there is none.  The caller closes the delta.
- * May raise errors and palloc.
+ * May raise errors; garbage goes to CurrentMemoryContext.
  */
 extern int	ddir_key_encode(const DdirKeySpec *spec, const Datum *values,
 							const bool *isnull, DdirDeltas *out);
-/* SQL equality of all columns, NULLs as the kind says; may raise */
+
+/*
+ * SQL equality of all columns, NULLs as the kind says; may raise.  Both rows
+ * have the types the specification was made for.
+ */
 extern bool ddir_key_equal(DdirKeySpec *spec, const Datum *a, const bool *anull,
 						   const Datum *b, const bool *bnull);
 
@@ -115,9 +130,19 @@ extern bool ddir_key_equal(DdirKeySpec *spec, const Datum *a, const bool *anull,
  * class does, NULLs last.  False where the type has none here.
  */
 extern bool ddir_order_supported(Oid typid, Oid collation, Oid ltop);
-/* append to the val lane of out what ordering by the value needs; its length */
-extern uint32 ddir_order_encode(Oid typid, Datum value, bool isnull, bool descending, DdirDeltas *out);
+
+/*
+ * Append to the val lane of out, behind the first "at" bytes of this val,
+ * what ordering by the value needs; returns its length.  Next may come another
+ * one or an image (ddir_image_pack_at).  Garbage goes to CurrentMemoryContext.
+ */
+extern uint32 ddir_order_encode(Oid typid, Datum value, bool isnull, bool descending,
+								DdirDeltas *out, uint32 at);
+
 /* length of the order encoding at the head of a val; 0 if malformed */
 extern uint32 ddir_order_length(Oid typid, DdirRef val);
+
+/* Two numbers that, one after the other, compare as intervals do. */
+extern void ddir_interval_canonical(const Interval *interval, int64 *days, int64 *usecs);
 
 #endif							/* DDIR_ROWS_KEY_H */
