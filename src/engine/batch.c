@@ -63,7 +63,41 @@ ddir_batch_unref(DdirBatch *b)
 {
 	ddir_assert(b->refs > 0);
 	if (--b->refs == 0)
+	{
+		if (b->lanes)
+			ddir_batch_unref(b->lanes);
 		ddir_arena_destroy(b->arena);
+	}
+}
+
+/*
+ * a and b are adjacent and one of them is empty: the other with the bounds of
+ * both.  It shares the lanes, and keeps the batch alive that has them.
+ */
+DdirBatch *
+ddir_batch_widen(DdirArena *arena, DdirBatch *a, DdirBatch *b)
+{
+	DdirBatch  *full = a->n > 0 ? a : b;
+	DdirBatch  *wide = ddir_batch_create(arena, a->coords, &a->lower, &b->upper, &full->since);
+	DdirBatch	lanes = *full;
+
+	ddir_check(a->n == 0 || b->n == 0);
+	ddir_check(ddir_frontier_equal(&a->upper, &b->lower));
+
+	if (full->n == 0)
+	{
+		ddir_batch_close(wide, 0);
+		return wide;
+	}
+	lanes.arena = wide->arena;
+	lanes.refs = 1;
+	lanes.lanes = full->lanes ? full->lanes : full;
+	lanes.lower = wide->lower;
+	lanes.upper = wide->upper;
+	lanes.since = wide->since;
+	*wide = lanes;
+	ddir_batch_ref(wide->lanes);
+	return wide;
 }
 
 size_t

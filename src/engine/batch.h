@@ -41,6 +41,7 @@ typedef struct DdirBatch
 {
 	DdirArena  *arena;
 	int			refs;
+	struct DdirBatch *lanes;	/* whose lanes these are, or NULL: its own */
 	int			coords;
 	uint32_t	n;				/* updates */
 	uint64_t   *hash;
@@ -119,6 +120,9 @@ ddir_batch_key(const DdirBatch *b, uint32_t i, uint64_t *room)
  */
 extern DdirBatch *ddir_batch_build(DdirArena *arena, DdirDeltas *rows,
 								   const DdirFrontier *lower, const DdirFrontier *upper);
+
+/* What a is, up to the upper of b, or from the lower of b: one has no rows. */
+extern DdirBatch *ddir_batch_widen(DdirArena *arena, DdirBatch *a, DdirBatch *b);
 extern void ddir_batch_ref(DdirBatch *b);
 extern void ddir_batch_unref(DdirBatch *b);
 extern size_t ddir_batch_bytes(const DdirBatch *b);
