@@ -14,6 +14,9 @@
 #include "postgres.h"
 
 #include "access/tupdesc.h"
+#include "catalog/pg_proc.h"
+#include "datatype/timestamp.h"
+#include "utils/acl.h"
 #include "utils/wait_event.h"
 #include "utils/pg_locale.h"
 #if PG_VERSION_NUM >= 160000
@@ -52,6 +55,55 @@ ddir_wait_event_new(const char *name)
 	return WaitEventExtensionNew(name);
 #else
 	return PG_WAIT_EXTENSION;
+#endif
+}
+
+/* The sign of an infinite interval, which there are from 17 on; else 0. */
+static inline int
+ddir_interval_infinity(const Interval *interval)
+{
+#if PG_VERSION_NUM >= 170000
+	return INTERVAL_IS_NOEND(interval) ? 1 : INTERVAL_IS_NOBEGIN(interval) ? -1 : 0;
+#else
+	return 0;
+#endif
+}
+
+/* sign > 0 for infinity, < 0 for -infinity; only where intervals may be that */
+static inline void
+ddir_interval_set_infinity(Interval *interval, int sign)
+{
+#if PG_VERSION_NUM >= 170000
+	if (sign > 0)
+		INTERVAL_NOEND(interval);
+	else
+		INTERVAL_NOBEGIN(interval);
+#else
+	elog(ERROR, "intervals of this server are finite");
+#endif
+}
+
+/* May this role call this function or aggregate? */
+static inline bool
+ddir_function_allowed(Oid funcid, Oid roleid)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(ProcedureRelationId, funcid, roleid, ACL_EXECUTE) == ACLCHECK_OK;
+#else
+	return pg_proc_aclcheck(funcid, roleid, ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
+#include "replication/origin.h"
+
+/* Make the origin this session's. */
+static inline void
+ddir_compat_origin_setup(RepOriginId origin)
+{
+#if PG_VERSION_NUM >= 160000
+	replorigin_session_setup(origin, 0);
+#else
+	replorigin_session_setup(origin);
 #endif
 }
 
