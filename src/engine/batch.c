@@ -42,6 +42,7 @@ ddir_batch_create(DdirArena *arena, int coords, const DdirFrontier *lower,
 	b->arena = own;
 	b->refs = 1;
 	b->coords = coords;
+	b->mixed = true;			/* no row says otherwise */
 	ddir_frontier_init(&b->lower, own, coords);
 	ddir_frontier_copy(&b->lower, lower);
 	ddir_frontier_init(&b->upper, own, coords);
