@@ -120,7 +120,10 @@ ddir_bytes_prefix(const uint8_t *p, uint32_t len)
 {
 	uint64_t	x = 0;
 
-	memcpy(&x, p, len < sizeof(x) ? len : sizeof(x));
+	if (len >= sizeof(x))
+		memcpy(&x, p, sizeof(x));
+	else if (len > 0)
+		memcpy(&x, p, len);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	x = __builtin_bswap64(x);
 #endif

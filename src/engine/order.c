@@ -212,7 +212,7 @@ one_key(const Shape *s, const DdirOrderItem *a, uint32_t n)
 	{
 		DdirRef		r = ddir_lane_ref(&s->d->key, a[i].i);
 
-		if (r.len != first.len || memcmp(r.p, first.p, r.len) != 0)
+		if (ddir_bytes_cmp(r.p, r.len, first.p, first.len) != 0)
 			return false;
 	}
 	return true;
