@@ -471,6 +471,28 @@ ddir_build_rel(DdirBuild *b, DdirRel *rel)
  * Flows
  */
 
+/*
+ * The whole tree, and the sink.  The output is always a node of this flow, for
+ * other views to read: a view that is a source as it stands gets a map.
+ */
+static void
+build_output(DdirBuild *b, DdirRel *root, DdirSinkFns sink)
+{
+	DdirFlow   *flow = b->flow;
+	DdirStream	s = ddir_build_rel(b, root);
+	char	   *name = get_rel_name(flow->view);
+	const DdirStream *load = NULL;
+
+	if (s.identity && s.quals == NIL && OidIsValid(s.relid))
+	{
+		s.targets = ddir_stream_targets(&s);
+		s.identity = false;
+	}
+	flow->output = ddir_stream_node(b, &s);
+	flow->sink = ddir_sink_create(b->share->graph, name ? name : "view", flow->output, sink);
+	ddir_flow_keep(b, flow->sink, 1, &load);
+}
+
 DdirFlow *
 ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFns sink)
 {
@@ -478,9 +500,6 @@ ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFn
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	DdirFlow   *flow = palloc0(sizeof(DdirFlow));
 	DdirBuild	b = {0};
-	DdirStream	s;
-	const DdirStream *load;
-	char	   *name = get_rel_name(view);
 
 	flow->cxt = cxt;
 	flow->view = view;
@@ -489,21 +508,16 @@ ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFn
 	b.flow = flow;
 	b.owner = owner;
 
-	s = ddir_build_rel(&b, root);
-
-	/*
-	 * The output is always a node of this flow, for other views to read: a view
-	 * that is a source as it stands gets a map of its own.
-	 */
-	if (s.identity && s.quals == NIL && OidIsValid(s.relid))
+	PG_TRY();
 	{
-		s.targets = ddir_stream_targets(&s);
-		s.identity = false;
+		build_output(&b, root, sink);
 	}
-	flow->output = ddir_stream_node(&b, &s);
-	flow->sink = ddir_sink_create(share->graph, name ? name : "view", flow->output, sink);
-	load = NULL;
-	ddir_flow_keep(&b, flow->sink, 1, &load);
+	PG_CATCH();
+	{
+		ddir_flow_drop(flow, share);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 
 	MemoryContextSwitchTo(old);
 	return flow;

@@ -47,12 +47,16 @@ typedef struct DdirFlow
 	double		state_bytes;	/* estimate of what was not shared */
 } DdirFlow;
 
+/* cxt becomes the registry's; flows and programs are children of it */
 extern DdirShare *ddir_share_create(MemoryContext cxt, DdirGraph *graph);
+extern MemoryContext ddir_share_context(const DdirShare *share);
 
 /* The node of a base table, made on first use. */
 extern DdirNode *ddir_share_source(DdirShare *share, Oid relid);
 /* Attributes of it that are used by any flow (numbers from 1). */
 extern Bitmapset *ddir_share_used(DdirShare *share, Oid relid);
+/* Columns its rows have; 0: no flow reads it. */
+extern int	ddir_share_width(DdirShare *share, Oid relid);
 /* Declare the output of a ddir view as an input for others; NULL takes it back. */
 extern void ddir_share_view(DdirShare *share, Oid view, DdirNode *output);
 

@@ -39,6 +39,12 @@ ddir_share_create(MemoryContext cxt, DdirGraph *graph)
 	return share;
 }
 
+MemoryContext
+ddir_share_context(const DdirShare *share)
+{
+	return share->cxt;
+}
+
 /*
  * Sources
  */
@@ -134,6 +140,14 @@ ddir_share_used(DdirShare *share, Oid relid)
 	DdirSourceEntry *e = find_source(share, relid);
 
 	return e ? e->used : NULL;
+}
+
+int
+ddir_share_width(DdirShare *share, Oid relid)
+{
+	DdirSourceEntry *e = find_source(share, relid);
+
+	return e ? e->type->natts : 0;
 }
 
 void

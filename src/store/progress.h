@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * progress.h
+ *	  Durable state of a database: its generation, the switch, and the views
+ *	  that stand elsewhere than the live ones.
+ *
+ * All need a transaction with an active snapshot, and write in it.
+ *
+ * src/store/progress.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_STORE_PROGRESS_H
+#define DDIR_STORE_PROGRESS_H
+
+#include "postgres.h"
+
+#include "access/xlogdefs.h"
+
+typedef struct DdirProgress
+{
+	bool		disabled;
+	int			generation;		/* 0: never started */
+	XLogRecPtr	confirmed;		/* invalid: never */
+} DdirProgress;
+
+extern void ddir_progress_read(DdirProgress *p);
+extern void ddir_progress_write(const DdirProgress *p);
+
+extern void ddir_lagging_set(Oid view, XLogRecPtr frontier, const char *reason);
+extern void ddir_lagging_clear(Oid view);	/* InvalidOid: all */
+/* where the view stands; invalid if it is not recorded as lagging */
+extern XLogRecPtr ddir_lagging_frontier(Oid view);
+
+#endif							/* DDIR_STORE_PROGRESS_H */

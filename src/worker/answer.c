@@ -1,0 +1,244 @@
+/*-------------------------------------------------------------------------
+ *
+ * answer.c
+ *	  What sessions ask the maintainer: its sources, arrangements and
+ *	  operators, a view's plan, to hydrate a view again, and whether a view
+ *	  is exactly as of a snapshot.
+ *
+ * The columns of the answers are listed in base/request.h.
+ *
+ * src/worker/answer.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "lib/stringinfo.h"
+#include "utils/lsyscache.h"
+
+#include "base/request.h"
+#include "worker/maintainer.h"
+
+static char *
+oid_array(List *oids)
+{
+	StringInfoData buf;
+	ListCell   *lc;
+
+	initStringInfo(&buf);
+	appendStringInfoChar(&buf, '{');
+	foreach(lc, oids)
+		appendStringInfo(&buf, "%s%u", buf.len > 1 ? "," : "", lfirst_oid(lc));
+	appendStringInfoChar(&buf, '}');
+	return buf.data;
+}
+
+static void
+answer_sources(DdirMaintainer *m, DdirReply *reply)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->tracked)
+	{
+		Oid			relid = lfirst_oid(lc);
+		DdirNode   *node = ddir_share_source(m->share, relid);
+		List	   *views = NIL;
+		const char *cols[5];
+		ListCell   *cell;
+
+		foreach(cell, m->views)
+		{
+			DdirMaintained *v = lfirst(cell);
+
+			if (v->lowered && list_member_oid(v->lowered->sources, relid))
+				views = lappend_oid(views, v->view);
+		}
+		cols[0] = psprintf("%u", relid);
+		cols[1] = "logical";
+		cols[2] = "full";
+		cols[3] = oid_array(views);
+		cols[4] = psprintf(UINT64_FORMAT, node ? node->rows_in : 0);
+		ddir_reply_row(reply, 5, cols);
+	}
+}
+
+static void
+answer_arrangements(DdirMaintainer *m, DdirReply *reply)
+{
+	ListCell   *lc;
+
+	StartTransactionCommand();
+	foreach(lc, ddir_share_arrangements(m->share))
+	{
+		DdirArrangementInfo *a = lfirst(lc);
+		const char *cols[9];
+
+		cols[0] = OidIsValid(a->relid) ? psprintf("%u", a->relid) : NULL;
+		cols[1] = a->input;
+		cols[2] = a->key;
+		cols[3] = a->columns;
+		cols[4] = oid_array(a->views);
+		cols[5] = psprintf(UINT64_FORMAT, a->rows);
+		cols[6] = psprintf("%zu", a->bytes);
+		cols[7] = psprintf(UINT64_FORMAT, a->since);
+		cols[8] = psprintf(UINT64_FORMAT, a->upper);
+		ddir_reply_row(reply, 9, cols);
+	}
+	CommitTransactionCommand();
+}
+
+typedef struct Operators
+{
+	DdirMaintainer *m;
+	DdirReply  *reply;
+} Operators;
+
+/* The only view whose flow has this node; InvalidOid: none, or several. */
+static Oid
+view_of(DdirMaintainer *m, const DdirNode *node)
+{
+	Oid			view = InvalidOid;
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->flow == NULL || !list_member_ptr(v->flow->nodes, node))
+			continue;
+		if (OidIsValid(view))
+			return InvalidOid;
+		view = v->view;
+	}
+	return view;
+}
+
+static void
+answer_operator(DdirNode *node, void *ctx)
+{
+	Operators  *o = ctx;
+	Oid			view = view_of(o->m, node);
+	DdirNodeStats stats;
+	const char *cols[7];
+
+	ddir_node_stats(node, &stats);
+	cols[0] = OidIsValid(view) ? psprintf("%u", view) : NULL;
+	cols[1] = stats.op;
+	cols[2] = stats.label;
+	cols[3] = psprintf(UINT64_FORMAT, stats.rows_in);
+	cols[4] = psprintf(UINT64_FORMAT, stats.rows_out);
+	cols[5] = psprintf(UINT64_FORMAT, stats.rows);
+	cols[6] = psprintf("%zu", stats.bytes);
+	ddir_reply_row(o->reply, 7, cols);
+}
+
+static DdirMaintained *
+the_view(DdirMaintainer *m, Oid view, DdirReply *reply)
+{
+	DdirMaintained *v = ddir_views_find(m, view);
+
+	if (v == NULL)
+		ddir_reply_error(reply, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						 "the maintainer does not know this view",
+						 "A view is known once the transaction that created it is committed.");
+	return v;
+}
+
+static void
+answer_explain(DdirMaintainer *m, Oid view, DdirReply *reply)
+{
+	DdirMaintained *v = the_view(m, view, reply);
+	char	   *line;
+	char	   *rest;
+
+	if (v == NULL)
+		return;
+	if (v->flow == NULL)
+	{
+		ddir_reply_error(reply, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						 psprintf("view \"%s\" has no dataflow: %s", v->name, v->reason), NULL);
+		return;
+	}
+	for (line = pstrdup(v->flow->plan.data); line && *line; line = rest)
+	{
+		const char *cols[1];
+
+		rest = strchr(line, '\n');
+		if (rest)
+			*rest++ = '\0';
+		cols[0] = line;
+		ddir_reply_row(reply, 1, cols);
+	}
+}
+
+static void
+answer_repair(DdirMaintainer *m, Oid view, DdirReply *reply)
+{
+	DdirMaintained *v = the_view(m, view, reply);
+
+	if (v == NULL)
+		return;
+	v->negative = false;
+	if (v->lowered == NULL)
+		m->look = m->all_changed = true;
+	else
+		ddir_views_rehydrate(m, v, "ddir.repair() was called");
+}
+
+/*
+ * Having read all WAL that is flushed by now: is everything that touches the
+ * view's sources at or before lsn, in the view, and visible to others?
+ */
+static void
+answer_confirm(DdirMaintainer *m, Oid view, XLogRecPtr lsn, DdirReply *reply)
+{
+	DdirMaintained *v;
+	TransactionId *unseen;
+	const char *cols[1] = {"no"};
+
+	ddir_maintainer_catch_up(m, GetFlushRecPtr(NULL));
+	v = the_view(m, view, reply);
+	if (v == NULL)
+		return;
+	if (v->state == DDIR_VIEW_LIVE && m->broken == NULL && v->newest <= lsn &&
+		ddir_decode_unseen(m->decoder, &unseen) == 0)
+		cols[0] = "yes";
+	ddir_reply_row(reply, 1, cols);
+}
+
+static void
+handle(void *ctx, DdirRequestKind kind, Oid arg, XLogRecPtr lsn, DdirReply *reply)
+{
+	DdirMaintainer *m = ctx;
+	Operators	operators = {m, reply};
+
+	switch (kind)
+	{
+		case DDIR_REQUEST_SOURCES:
+			answer_sources(m, reply);
+			break;
+		case DDIR_REQUEST_ARRANGEMENTS:
+			answer_arrangements(m, reply);
+			break;
+		case DDIR_REQUEST_OPERATORS:
+			ddir_graph_each(m->graph, answer_operator, &operators);
+			break;
+		case DDIR_REQUEST_EXPLAIN:
+			answer_explain(m, arg, reply);
+			break;
+		case DDIR_REQUEST_REPAIR:
+			answer_repair(m, arg, reply);
+			break;
+		case DDIR_REQUEST_CONFIRM:
+			answer_confirm(m, arg, lsn, reply);
+			break;
+	}
+}
+
+void
+ddir_answer(DdirMaintainer *m)
+{
+	ddir_request_serve(m->db, handle, m);
+}

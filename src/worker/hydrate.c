@@ -1,0 +1,911 @@
+/*-------------------------------------------------------------------------
+ *
+ * hydrate.c
+ *	  Filling the dataflows of views, beside the steps of the live ones.
+ *
+ * One hydration runs at a time, for a set of views.  Its phases:
+ *
+ *	identity	- the base tables are made to log their old rows
+ *	settling	- from here (position P0) the tables' streamed changes are kept
+ *				  aside.  Transactions delivered before P0 must be visible to
+ *				  others before the snapshot is taken: a finite set
+ *	scanning	- a scanner takes a snapshot S and ships the tables' rows
+ *	catching up	- until the decoder is at Q, a position behind S: what is in S
+ *				  has been delivered then.  What is kept is exactly the changes
+ *				  of transactions that S does not see
+ *	computing	- one step of the graph in which the fresh operators are given
+ *				  the rows scanned and the changes kept: every source is whole,
+ *				  all as of one position
+ *	reconciling	- the views' tables are compared with what was computed and the
+ *				  differences written, all in the one transaction of that step
+ *
+ * A transaction is in S iff its top-level xid is below xmax and not among
+ * those in progress.  Nothing that is not linear is computed before all
+ * sources are whole, and no error is raised.
+ *
+ * If the step fails, the views of the set are tried again one by one; one that
+ * fails alone is suspended with the error.
+ *
+ * src/worker/hydrate.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/procarray.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "base/config.h"
+#include "base/debugpoint.h"
+#include "capture/replident.h"
+#include "capture/scanner.h"
+#include "meta/view.h"
+#include "rows/program.h"
+#include "worker/maintainer.h"
+
+/* Rows taken from the scanner in one turn of the loop. */
+#define SCAN_ROWS_A_TURN 50000
+
+/* A base table of the set. */
+typedef struct Source
+{
+	Oid			relid;
+	Bitmapset  *used;
+	bool		identity;		/* logs its old rows */
+	List	   *rows;			/* of DdirDeltas *: scanned */
+	DdirDeltas	kept;			/* changes set aside, times are tray numbers */
+	DdirDeltas	missed;			/* those of them that the scan did not see */
+	Size		bytes;
+} Source;
+
+struct DdirHydration
+{
+	MemoryContext cxt;
+	List	   *views;			/* of DdirMaintained *, upstream first */
+	List	   *sources;		/* of Source * */
+	DdirHydrationPhase phase;
+	char	   *reason;
+	TimestampTz start;
+	TimestampTz retry;			/* not before: locks */
+	int			nunseen;
+	TransactionId *unseen;		/* delivered before P0, maybe not visible yet */
+	DdirScan   *scan;
+	int			ntrays;			/* trays kept, with their xids */
+	int			captrays;
+	DdirTray   *tray;
+	List	   *events;			/* of xids (as ints): truncations and the like */
+};
+
+static const char *const phase_step[] = {
+	[DDIR_HYDRATION_QUEUED] = "hydration: starting",
+	[DDIR_HYDRATION_IDENTITY] = "hydration: preparing tables",
+	[DDIR_HYDRATION_SETTLING] = "hydration: waiting for transactions to become visible",
+	[DDIR_HYDRATION_SCANNING] = "hydration: scanning",
+	[DDIR_HYDRATION_CATCHING_UP] = "hydration: catching up",
+	[DDIR_HYDRATION_COMPUTING] = "hydration: computing",
+	[DDIR_HYDRATION_RECONCILING] = "hydration: reconciling",
+};
+
+static void
+report(DdirMaintainer *m, DdirHydrationPhase phase)
+{
+	DdirHydration *h = m->hydration;
+	uint64		done = 0;
+	double		total = 0;
+	ListCell   *lc;
+
+	h->phase = phase;
+	if (h->scan)
+		foreach(lc, ddir_scan_tables(h->scan))
+		{
+			DdirScanTable *t = lfirst(lc);
+
+			done += t->rows;
+			total += t->estimate;
+		}
+	ddir_maintainer_says(m, phase_step[phase]);
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	foreach(lc, h->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		DdirViewSlot *slot = ddir_shared_view(m->dbid, v->view, true);
+
+		if (slot == NULL)
+			continue;
+		slot->phase = phase;
+		slot->rows_done = done;
+		slot->rows_total = total;
+		slot->hydration_start = h->start;
+		if (phase == DDIR_HYDRATION_QUEUED)
+		{
+			strlcpy(slot->hydration_reason, v->reason, DDIR_REASON_LEN);
+			slot->hydration_end = 0;
+		}
+	}
+	LWLockRelease(ddir_shared->lock);
+}
+
+static Source *
+find_source(const DdirHydration *h, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, h->sources)
+	{
+		Source	   *s = lfirst(lc);
+
+		if (s->relid == relid)
+			return s;
+	}
+	return NULL;
+}
+
+bool
+ddir_hydrate_concerns(const DdirMaintainer *m, const DdirMaintained *v)
+{
+	return m->hydration && list_member_ptr(m->hydration->views, v);
+}
+
+Bitmapset *
+ddir_hydrate_used(const DdirMaintainer *m, Oid relid)
+{
+	Source	   *s = m->hydration ? find_source(m->hydration, relid) : NULL;
+
+	return s ? s->used : NULL;
+}
+
+static void
+end_hydration(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+
+	m->hydration = NULL;
+	if (h->scan)
+		ddir_scan_end(h->scan);
+	MemoryContextDelete(h->cxt);
+}
+
+/* The views stay wanting; their hydration starts over. */
+void
+ddir_hydrate_cancel(DdirMaintainer *m, const char *reason)
+{
+	if (m->hydration == NULL)
+		return;
+	ereport(LOG,
+			(errmsg("ddir: a hydration of %d views starts over",
+					list_length(m->hydration->views)),
+			 errdetail_internal("%s", reason)));
+	end_hydration(m);
+}
+
+/*
+ * Starting
+ */
+
+static bool
+scan_columns(DdirRel *rel, DdirHydration *h, DdirMaintainer *m)
+{
+	Source	   *s;
+
+	if (rel->kind != DDIR_REL_SCAN)
+	{
+		bool		any = false;
+
+		for (int i = 0; i < rel->ninputs; i++)
+			any = scan_columns(rel->input[i], h, m) || any;
+		return any;
+	}
+	if (rel->is_view)
+		return false;
+	s = find_source(h, rel->relid);
+	if (s == NULL)
+	{
+		s = palloc0(sizeof(Source));
+		s->relid = rel->relid;
+		ddir_deltas_init(&s->kept, (DdirArena *) h->cxt, 1, false);
+		h->sources = lappend(h->sources, s);
+	}
+	s->used = bms_add_members(s->used, rel->used);
+	return true;
+}
+
+/* All it reads is live, or in the set before it. */
+static bool
+ready(DdirMaintainer *m, DdirMaintained *v, List *set)
+{
+	ListCell   *lc;
+
+	foreach(lc, v->lowered->sources)
+	{
+		DdirMaintained *u = ddir_views_find(m, lfirst_oid(lc));
+
+		if (u && u->flow == NULL && !list_member_ptr(set, u))
+			return false;
+	}
+	return true;
+}
+
+static List *
+choose_views(DdirMaintainer *m)
+{
+	List	   *set = NIL;
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->wanting && !v->alone && ready(m, v, set))
+			set = lappend(set, v);
+	}
+	if (set == NIL)
+		foreach(lc, m->views)
+		{
+			DdirMaintained *v = lfirst(lc);
+
+			if (v->wanting && ready(m, v, NIL))
+				return list_make1(v);
+		}
+	return set;
+}
+
+static bool
+start_hydration(DdirMaintainer *m)
+{
+	MemoryContext cxt = AllocSetContextCreate(m->cxt, "ddir hydration", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	List	   *views = choose_views(m);
+	DdirHydration *h;
+	ListCell   *lc;
+
+	if (views == NIL)
+	{
+		MemoryContextSwitchTo(old);
+		MemoryContextDelete(cxt);
+		return false;
+	}
+	h = palloc0(sizeof(DdirHydration));
+	h->cxt = cxt;
+	h->views = views;
+	h->start = GetCurrentTimestamp();
+	foreach(lc, views)
+		scan_columns(((DdirMaintained *) lfirst(lc))->lowered->root, h, m);
+	MemoryContextSwitchTo(old);
+	m->hydration = h;
+	report(m, DDIR_HYDRATION_QUEUED);
+	report(m, DDIR_HYDRATION_IDENTITY);
+	return true;
+}
+
+/* The views of the set that read this table cannot be maintained. */
+static void
+suspend_readers(DdirMaintainer *m, Oid relid, int sqlstate, const char *why)
+{
+	List	   *views = list_copy(m->hydration->views);
+	ListCell   *lc;
+
+	end_hydration(m);
+	foreach(lc, views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->wanting && list_member_oid(v->lowered->sources, relid))
+			ddir_views_suspend(m, v, sqlstate, why, "its source cannot be captured");
+	}
+}
+
+/* true: all tables log their old rows */
+static bool
+prepare_tables(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+	ListCell   *lc;
+
+	if (GetCurrentTimestamp() < h->retry)
+		return false;
+	foreach(lc, h->sources)
+	{
+		Source	   *s = lfirst(lc);
+		char	   *why = NULL;
+
+		if (s->identity)
+			continue;
+		switch (ddir_identity_set_full(s->relid, &why))
+		{
+			case DDIR_IDENTITY_SET:
+				s->identity = true;
+				break;
+			case DDIR_IDENTITY_LOCKED:
+				h->retry = GetCurrentTimestamp() + 50 * 1000;
+				return false;
+			case DDIR_IDENTITY_REFUSED:
+				suspend_readers(m, s->relid, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, why);
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * A table has columns that its source node does not know: those who read the
+ * node have to be built anew with it.
+ */
+static bool
+widen_sources(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+	ListCell   *lc;
+
+	foreach(lc, h->sources)
+	{
+		Source	   *s = lfirst(lc);
+		int			last = bms_num_members(s->used) > 0 ? bms_prev_member(s->used, -1) : 0;
+
+		if (ddir_share_width(m->share, s->relid) != 0 &&
+			last > ddir_share_width(m->share, s->relid))
+		{
+			ddir_views_rehydrate_readers(m, s->relid, "a column was added to a table it reads");
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+start_settling(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+	ListCell   *lc;
+	MemoryContext old;
+
+	foreach(lc, h->sources)
+	{
+		Source	   *s = lfirst(lc);
+		Bitmapset  *used = bms_union(s->used, ddir_share_used(m->share, s->relid));
+
+		ddir_decode_track(m->decoder, s->relid, used);
+		old = MemoryContextSwitchTo(m->cxt);
+		m->tracked = list_append_unique_oid(m->tracked, s->relid);
+		MemoryContextSwitchTo(old);
+	}
+	old = MemoryContextSwitchTo(h->cxt);
+	h->nunseen = ddir_decode_unseen(m->decoder, &h->unseen);
+	MemoryContextSwitchTo(old);
+	report(m, DDIR_HYDRATION_SETTLING);
+}
+
+static bool
+settled(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+
+	while (h->nunseen > 0)
+	{
+		if (TransactionIdIsInProgress(h->unseen[h->nunseen - 1]))
+			return false;
+		h->nunseen--;
+	}
+	return true;
+}
+
+static void
+start_scan(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+	List	   *tables = NIL;
+	ListCell   *lc;
+	MemoryContext old = MemoryContextSwitchTo(h->cxt);
+
+	StartTransactionCommand();
+	MemoryContextSwitchTo(h->cxt);
+	foreach(lc, h->sources)
+	{
+		Source	   *s = lfirst(lc);
+		DdirScanTable *t = palloc0(sizeof(DdirScanTable));
+		HeapTuple	tup = SearchSysCache1(RELOID, ObjectIdGetDatum(s->relid));
+
+		t->relid = s->relid;
+		t->used = s->used;
+		if (HeapTupleIsValid(tup))
+		{
+			t->estimate = Max(0, ((Form_pg_class) GETSTRUCT(tup))->reltuples);
+			ReleaseSysCache(tup);
+		}
+		tables = lappend(tables, t);
+	}
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(old);
+	if (tables != NIL)
+		h->scan = ddir_scan_start(h->cxt, tables);
+	report(m, DDIR_HYDRATION_SCANNING);
+}
+
+static void
+take_rows(void *ctx, Oid relid, const DdirDeltas *rows)
+{
+	DdirHydration *h = ctx;
+	Source	   *s = find_source(h, relid);
+	MemoryContext old = MemoryContextSwitchTo(h->cxt);
+	DdirDeltas *last = s->rows ? llast(s->rows) : NULL;
+
+	if (last == NULL || last->val.len > 8 * DDIR_CHUNK_BYTES)
+	{
+		last = palloc(sizeof(DdirDeltas));
+		ddir_deltas_init(last, (DdirArena *) h->cxt, 1, false);
+		s->rows = lappend(s->rows, last);
+	}
+	ddir_deltas_append(last, rows);
+	s->bytes += rows->val.len + rows->n * 12;
+	MemoryContextSwitchTo(old);
+}
+
+static void
+fail_views(DdirMaintainer *m, int sqlstate, const char *message, const char *reason)
+{
+	List	   *views = list_copy(m->hydration->views);
+	ListCell   *lc;
+
+	end_hydration(m);
+	if (list_length(views) == 1)
+		ddir_views_suspend(m, linitial(views), sqlstate, message, reason);
+	else
+		foreach(lc, views)
+			((DdirMaintained *) lfirst(lc))->alone = true;
+}
+
+/* true: all rows are here */
+static bool
+scan_more(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+	Size		bytes = 0;
+	ListCell   *lc;
+
+	if (h->scan == NULL)
+		return true;
+	switch (ddir_scan_poll(h->scan, SCAN_ROWS_A_TURN, take_rows, h))
+	{
+		case DDIR_SCAN_FAILED:
+			{
+				int			sqlstate;
+				const char *message = pstrdup(ddir_scan_failure(h->scan, &sqlstate));
+
+				fail_views(m, sqlstate, message, "a scan of its sources failed");
+				return false;
+			}
+		case DDIR_SCAN_DONE:
+			report(m, DDIR_HYDRATION_CATCHING_UP);
+			return true;
+		default:
+			break;
+	}
+	report(m, DDIR_HYDRATION_SCANNING);
+	foreach(lc, h->sources)
+		bytes += ((Source *) lfirst(lc))->bytes;
+	if ((bytes + ddir_graph_bytes(m->graph)) / 1024 > ddir_memory_limit)
+		fail_views(m, ERRCODE_OUT_OF_MEMORY,
+				   psprintf("the rows of its sources do not fit into ddir.memory_limit (%d kB)",
+							ddir_memory_limit),
+				   "out of memory");
+	return false;
+}
+
+/*
+ * Changes
+ */
+
+/* Set this turn's trays aside, as far as they touch the set's tables. */
+void
+ddir_hydrate_keep(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+	MemoryContext old;
+
+	if (h == NULL || h->phase < DDIR_HYDRATION_SETTLING)
+		return;
+	old = MemoryContextSwitchTo(h->cxt);
+	for (uint32 i = 0; i < m->trays.nruns; i++)
+	{
+		Source	   *s = find_source(h, m->trays.run[i].source);
+
+		if (s && m->trays.run[i].deltas.n > 0)
+			ddir_deltas_append(&s->kept, &m->trays.run[i].deltas);
+	}
+	for (uint32 i = 0; i < m->trays.ntrays; i++)
+	{
+		if (h->ntrays == h->captrays)
+		{
+			h->captrays = h->captrays ? 2 * h->captrays : 256;
+			h->tray = h->tray ? repalloc_huge(h->tray, sizeof(DdirTray) * h->captrays) :
+				palloc(sizeof(DdirTray) * h->captrays);
+		}
+		h->tray[h->ntrays++] = m->trays.tray[i];
+	}
+
+	for (uint32 i = 0; i < m->trays.nevents; i++)
+	{
+		DdirTrayEvent *e = &m->trays.event[i];
+		const DdirTray *t = ddir_trays_find(&m->trays, e->tray);
+
+		if (t && find_source(h, e->source))
+			h->events = lappend_int(h->events, (int) t->xid);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * A table was truncated, say: what was scanned does not hold, unless the
+ * snapshot saw it.
+ */
+static bool
+spoiled(DdirHydration *h)
+{
+	ListCell   *lc;
+
+	if (h->events == NIL || h->scan == NULL ||
+		ddir_scan_snapshot_end(h->scan) == InvalidXLogRecPtr)
+		return false;
+	foreach(lc, h->events)
+		if (!ddir_scan_sees(h->scan, (TransactionId) lfirst_int(lc)))
+			return true;
+	list_free(h->events);
+	h->events = NIL;
+	return false;
+}
+
+static const DdirTray *
+kept_tray(DdirHydration *h, uint64 number)
+{
+	int			lo = 0;
+	int			hi = h->ntrays;
+
+	while (lo < hi)
+	{
+		int			mid = (lo + hi) / 2;
+
+		if (h->tray[mid].number < number)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < h->ntrays && h->tray[lo].number == number ? &h->tray[lo] : NULL;
+}
+
+static bool
+unseen_by_scan(DdirHydration *h, uint64 number)
+{
+	const DdirTray *t = kept_tray(h, number);
+
+	if (t == NULL)
+		elog(ERROR, "tray " UINT64_FORMAT " is not among those kept", number);
+	return !ddir_scan_sees(h->scan, t->xid);
+}
+
+/* Of the changes kept, those that the snapshot does not see. */
+static void
+pick_missed(DdirHydration *h, Source *s)
+{
+	uint64		last = 0;
+	bool		take = false;
+
+	ddir_deltas_init(&s->missed, (DdirArena *) h->cxt, 1, false);
+	for (uint32 i = 0; i < s->kept.n; i++)
+	{
+		uint64		number = *ddir_deltas_time(&s->kept, i);
+		DdirRef		row = ddir_lane_ref(&s->kept.val, i);
+
+		if (number != last)
+		{
+			take = unseen_by_scan(h, number);
+			last = number;
+		}
+		if (take)
+			ddir_deltas_push(&s->missed, NULL, 0, row.p, row.len, NULL, s->kept.diff[i]);
+	}
+}
+
+/*
+ * Computing
+ */
+
+typedef struct PushTo
+{
+	DdirNode   *node;
+	int			port;
+	uint64_t	t;
+} PushTo;
+
+static void
+push_rows(void *ctx, const DdirDeltas *rows)
+{
+	PushTo	   *to = ctx;
+	DdirDeltas	now = *rows;
+
+	now.time = NULL;
+	now.at.c[0] = to->t;
+	ddir_node_push(to->node, to->port, &now);
+}
+
+static void
+load_from_source(Source *s, PushTo *to)
+{
+	ListCell   *lc;
+
+	foreach(lc, s->rows)
+		push_rows(to, lfirst(lc));
+	if (s->missed.n > 0)
+		push_rows(to, &s->missed);
+}
+
+static void
+load_from_view(DdirMaintained *v, PushTo *to)
+{
+	DdirDeltas	errs = *ddir_target_errors(v->target);
+
+	if (v->reconcile)
+		elog(ERROR, "view %u is read before its contents were written", v->view);
+	ddir_target_contents(v->target, push_rows, to);
+	if (errs.n > 0)
+	{
+		errs.time = NULL;
+		errs.at.c[0] = to->t;
+		ddir_node_push_errors(to->node, to->port, &errs);
+	}
+}
+
+static void
+build_flows(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->hydration->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		v->target = ddir_target_create(m->cxt, v->view);
+		v->flow = ddir_flow_build(m->share, v->view, v->owner, v->lowered->root,
+								  ddir_target_sink(v->target));
+		ddir_share_view(m->share, v->view, v->flow->output);
+	}
+}
+
+static void
+run_step(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+	uint64_t	t = m->trays.next++;
+	ListCell   *lc;
+
+	foreach(lc, h->sources)
+		pick_missed(h, lfirst(lc));
+	ddir_graph_begin(m->graph, &t);
+	foreach(lc, h->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		ListCell   *cell;
+
+		ddir_flow_start(v->flow);
+		foreach(cell, v->flow->loads)
+		{
+			DdirLoad   *load = lfirst(cell);
+			DdirMaintained *from = ddir_views_find(m, load->relid);
+			PushTo		to = {load->node, load->port, t};
+			Source	   *s = find_source(h, load->relid);
+
+			if (from && list_member_ptr(h->views, from))
+				continue;		/* its output comes down the edge */
+			if (from)
+				load_from_view(from, &to);
+			else
+				load_from_source(s, &to);
+		}
+		v->flow->loads = NIL;
+	}
+	ddir_graph_finish(m->graph);
+}
+
+static void
+analyze(const char *name)
+{
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	SPI_connect();
+	SPI_execute(psprintf("ANALYZE %s", name), false, 0);
+	SPI_finish();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+}
+
+static void
+finish_view(DdirMaintainer *m, DdirMaintained *v)
+{
+	DdirHydration *h = m->hydration;
+	TimestampTz now = GetCurrentTimestamp();
+	DdirViewSlot *slot;
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	slot = ddir_shared_view(m->dbid, v->view, true);
+	if (slot)
+	{
+		slot->phase = DDIR_HYDRATION_NONE;
+		slot->hydrations++;
+		slot->hydration_end = now;
+	}
+	LWLockRelease(ddir_shared->lock);
+	ereport(LOG,
+			(errmsg("ddir: view \"%s\" hydrated: " UINT64_FORMAT " rows changed in %.3f seconds",
+					v->name, v->rows_applied, (now - h->start) / 1000000.0)));
+}
+
+/* In a step of its own: the set's views become live. */
+static void
+compute(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+	List	   *views = list_copy(h->views);
+	MemoryContext old = CurrentMemoryContext;
+	volatile bool graph_ran = false;
+	volatile bool failed = false;
+	int			sqlstate = 0;
+	char	   *message = NULL;
+	ListCell   *lc;
+
+	report(m, DDIR_HYDRATION_COMPUTING);
+	PG_TRY();
+	{
+		int			rights;
+
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		DDIR_DEBUG_POINT("hydrate-compute");
+		rights = ddir_rights_enter();
+		build_flows(m);
+		graph_ran = true;		/* an error leaves it unusable from here */
+		run_step(m);
+		ddir_rights_leave(rights);
+		report(m, DDIR_HYDRATION_RECONCILING);
+		foreach(lc, h->views)
+		{
+			DdirMaintained *v = lfirst(lc);
+
+			v->reconcile = true;
+			v->wanting = false;
+			v->alone = false;
+			ddir_step_apply(m, v);
+		}
+		DDIR_DEBUG_POINT("hydrate-commit");
+		PopActiveSnapshot();
+		ddir_step_commit(m);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(old);
+		edata = CopyErrorData();
+		FlushErrorState();
+		AbortCurrentTransaction();
+		MemoryContextSwitchTo(old);
+		sqlstate = edata->sqlerrcode;
+		message = edata->message;
+		failed = true;
+	}
+	PG_END_TRY();
+
+	if (!failed)
+	{
+		ddir_step_installed(m, true);
+		foreach(lc, h->views)
+			finish_view(m, lfirst(lc));
+		end_hydration(m);
+		foreach(lc, views)
+		{
+			DdirMaintained *v = lfirst(lc);
+
+			if (v->state == DDIR_VIEW_LIVE && v->rows_applied > 0)
+				analyze(v->name);
+		}
+		return;
+	}
+
+	/* whose fault it is shows when each is tried by itself */
+	ddir_step_installed(m, false);
+	ereport(LOG,
+			(errmsg("ddir: hydration failed: %s", message)));
+	for (int i = list_length(views) - 1; i >= 0; i--)
+	{
+		DdirMaintained *v = list_nth(views, i);
+
+		if (!graph_ran)
+			ddir_views_drop_flow(m, v);
+		v->wanting = true;
+		v->reconcile = false;
+		v->alone = list_length(views) > 1;
+	}
+	end_hydration(m);
+	if (list_length(views) == 1)
+		ddir_views_suspend(m, linitial(views), sqlstate, message, "its hydration failed");
+	if (graph_ran)
+		m->broken = MemoryContextStrdup(m->cxt, "the hydration of a view failed");
+}
+
+/*
+ * One bounded piece of work.
+ */
+void
+ddir_hydrate_advance(DdirMaintainer *m)
+{
+	DdirHydration *h = m->hydration;
+
+	if (h == NULL)
+	{
+		if (m->decoder == NULL || !start_hydration(m))
+			return;
+		h = m->hydration;
+	}
+	if (spoiled(h))
+	{
+		ddir_hydrate_cancel(m, "a table was truncated or changed its shape meanwhile");
+		return;
+	}
+	switch (h->phase)
+	{
+		case DDIR_HYDRATION_IDENTITY:
+			if (!prepare_tables(m) || widen_sources(m))
+				return;
+			start_settling(m);
+			break;
+		case DDIR_HYDRATION_SETTLING:
+			if (settled(m))
+				start_scan(m);
+			break;
+		case DDIR_HYDRATION_SCANNING:
+			if (scan_more(m) && m->hydration)
+				report(m, DDIR_HYDRATION_CATCHING_UP);
+			break;
+		case DDIR_HYDRATION_CATCHING_UP:
+			if (m->trays.ntrays == 0 &&
+				(h->scan == NULL ||
+				 ddir_decode_position(m->decoder) >= ddir_scan_snapshot_end(h->scan)))
+				compute(m);
+			break;
+		default:
+			elog(ERROR, "unexpected phase of a hydration: %d", (int) h->phase);
+	}
+}
+
+long
+ddir_hydrate_patience_ms(const DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	if (m->hydration)
+	{
+		switch (m->hydration->phase)
+		{
+			case DDIR_HYDRATION_SCANNING:
+				return 100;		/* the scanner wakes us */
+			case DDIR_HYDRATION_IDENTITY:
+				return 50;
+			case DDIR_HYDRATION_SETTLING:
+				return m->hydration->nunseen > 0 ? 10 : 0;
+			case DDIR_HYDRATION_CATCHING_UP:
+				return 1;
+			default:
+				return 0;
+		}
+	}
+	foreach(lc, m->views)
+		if (((DdirMaintained *) lfirst(lc))->wanting)
+			return 50;
+	return -1;
+}

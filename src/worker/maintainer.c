@@ -1,0 +1,487 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintainer.c
+ *	  The process that keeps the views of one database current.
+ *
+ * Its turn: look at the catalog if something changed; read what WAL there is,
+ * up to a limit; give the trays to the hydration that runs, if any, and to a
+ * step; let the hydration advance; answer sessions; publish how far it is; and
+ * if nothing is left to do, sleep.  No transaction outlives a part of a turn.
+ *
+ * The process exits (and the launcher starts another) when it is told to
+ * leave, when the extension is gone, and after errors that leave the decoder
+ * unusable; everything is then hydrated again, and the views stay readable.
+ *
+ * src/worker/maintainer.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/procarray.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "base/compat.h"
+#include "base/config.h"
+#include "base/debugpoint.h"
+#include "base/request.h"
+#include "base/waits.h"
+#include "meta/view.h"
+#include "worker/maintainer.h"
+
+/* What is read in one turn: enough to amortise a commit, soon enough to be seen. */
+static const DdirDecodeLimits turn_limits = {
+	.rows = 200000,
+	.bytes = 64 * 1024 * 1024,
+	.ms = 50
+};
+
+/* The slot is told at most so often. */
+#define CONFIRM_MS 1000
+#define CONFIRM_BYTES (16 * 1024 * 1024)
+#define IDLE_MS 5000
+
+void
+ddir_maintainer_says(DdirMaintainer *m, const char *what)
+{
+	if (strcmp(m->db->step, what) == 0)
+		return;
+	strlcpy(m->db->step, what, sizeof(m->db->step));
+	pgstat_report_activity(STATE_RUNNING, what);
+}
+
+/*
+ * Start and end
+ */
+
+static void
+leave_slot(int code, Datum arg)
+{
+	DdirDatabaseSlot *db = (DdirDatabaseSlot *) DatumGetPointer(arg);
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	if (db->pid == MyProcPid)
+	{
+		db->pid = 0;
+		db->latch = NULL;
+		db->step[0] = '\0';
+	}
+	LWLockRelease(ddir_shared->lock);
+	ConditionVariableBroadcast(&db->changed);
+	ddir_wake_launcher();
+}
+
+static DdirDatabaseSlot *
+take_slot(Oid dbid)
+{
+	DdirDatabaseSlot *db;
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	db = ddir_shared_database(dbid, true);
+	if (db && (db->pid == 0 || db->pid == MyProcPid))
+	{
+		db->pid = MyProcPid;
+		db->latch = MyLatch;
+		db->started = GetCurrentTimestamp();
+		db->step[0] = '\0';
+		pg_atomic_write_u32(&db->sleeping, 0);
+	}
+	else
+		db = NULL;
+	LWLockRelease(ddir_shared->lock);
+	return db;
+}
+
+static void
+set_option(const char *name, const char *value)
+{
+	SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
+}
+
+static void
+connect_to(Oid dbid)
+{
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(dbid, InvalidOid, 0);
+
+	set_option("synchronous_commit", "off");
+	set_option("search_path", "pg_catalog, pg_temp");
+	set_option("row_security", "off");
+	set_option("statement_timeout", "0");
+	set_option("lock_timeout", "0");
+	set_option("idle_in_transaction_session_timeout", "0");
+	set_option("default_transaction_isolation", "read committed");
+	set_option("default_transaction_read_only", "off");
+	set_option("client_min_messages", "error");
+}
+
+static DdirMaintainer *
+create_maintainer(Oid dbid, DdirDatabaseSlot *db)
+{
+	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "ddir maintainer",
+											  ALLOCSET_DEFAULT_SIZES);
+	DdirMaintainer *m = MemoryContextAllocZero(cxt, sizeof(DdirMaintainer));
+
+	m->cxt = cxt;
+	m->scratch = AllocSetContextCreate(cxt, "ddir turn", ALLOCSET_DEFAULT_SIZES);
+	m->dbid = dbid;
+	m->db = db;
+	ddir_trays_init(&m->trays, (DdirArena *) AllocSetContextCreate(cxt, "ddir trays",
+																  ALLOCSET_DEFAULT_SIZES));
+	return m;
+}
+
+static void
+create_graph(DdirMaintainer *m)
+{
+	m->graph = ddir_graph_create((DdirArena *) m->cxt, 1);
+	m->share = ddir_share_create(AllocSetContextCreate(m->cxt, "ddir share",
+													   ALLOCSET_DEFAULT_SIZES), m->graph);
+}
+
+/* All dataflows are lost; hydrate everything again. */
+static void
+recreate_graph(DdirMaintainer *m)
+{
+	char	   *reason = psprintf("the dataflow failed: %s", m->broken);
+
+	ereport(LOG,
+			(errmsg("ddir: %s", reason)));
+	ddir_views_restart(m, reason);
+	ddir_graph_destroy(m->graph);
+	MemoryContextDelete(ddir_share_context(m->share));
+	m->graph = NULL;
+	create_graph(m);
+	pfree(m->broken);
+	m->broken = NULL;
+}
+
+/*
+ * The slot and the origin of this generation.  One that is lost, or not ours,
+ * is replaced by the next generation's.
+ */
+static void
+open_capture(DdirMaintainer *m)
+{
+	bool		usable;
+	RepOriginId former;
+
+	ddir_maintainer_says(m, "opening the replication slot");
+	ddir_slot_name(m->slot, m->dbid, m->progress.generation);
+	if (m->progress.generation == 0 || !ddir_slot_exists(m->slot, &usable) || !usable)
+	{
+		if (m->progress.generation > 0 && ddir_slot_exists(m->slot, &usable))
+			ddir_slot_drop(m->slot);
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		former = replorigin_by_name(m->slot, true);
+		if (former != InvalidRepOriginId)
+			replorigin_drop_by_name(m->slot, true, false);
+		m->progress.generation++;
+		m->progress.confirmed = InvalidXLogRecPtr;
+		ddir_progress_write(&m->progress);
+		PopActiveSnapshot();
+		CommitTransactionCommand();
+
+		ddir_slot_name(m->slot, m->dbid, m->progress.generation);
+		ddir_maintainer_says(m, "creating the replication slot (waits for running transactions)");
+		ddir_slot_create(m->slot);
+	}
+
+	StartTransactionCommand();
+	m->origin = replorigin_by_name(m->slot, true);
+	if (m->origin == InvalidRepOriginId)
+		m->origin = replorigin_create(m->slot);
+	CommitTransactionCommand();
+	StartTransactionCommand();
+	ddir_compat_origin_setup(m->origin);
+	CommitTransactionCommand();
+	replorigin_session_origin = m->origin;
+
+	m->decoder = ddir_decode_open(m->slot, m->origin);
+	m->position = ddir_decode_position(m->decoder);
+}
+
+/* Nothing is to be maintained any more: leave no slot behind. */
+static void
+close_capture(DdirMaintainer *m)
+{
+	if (m->decoder == NULL)
+		return;
+	ddir_decode_close(m->decoder);
+	m->decoder = NULL;
+	ddir_slot_drop(m->slot);
+	replorigin_session_reset();
+	replorigin_session_origin = InvalidRepOriginId;
+	StartTransactionCommand();
+	replorigin_drop_by_name(m->slot, true, false);
+	CommitTransactionCommand();
+}
+
+/*
+ * The turn
+ */
+
+static void
+publish(DdirMaintainer *m)
+{
+	XLogRecPtr	position = ddir_decode_position(m->decoder);
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (position > m->position)
+		m->position = position;
+	if (m->caught_up)
+		pg_atomic_write_u64(&m->db->caught_up, now);
+	if (pg_atomic_read_u64(&m->db->frontier) != m->position)
+	{
+		pg_atomic_write_u64(&m->db->frontier, m->position);
+		ConditionVariableBroadcast(&m->db->changed);
+	}
+
+	/* the slot never passes an apply commit that may be lost */
+	if (m->unconfirmed != InvalidXLogRecPtr &&
+		GetFlushRecPtr(NULL) >= m->commit_end)
+	{
+		ddir_decode_confirm(m->decoder, m->unconfirmed);
+		m->unconfirmed = InvalidXLogRecPtr;
+		m->confirmed_at = now;
+		m->progress.confirmed = m->position;
+	}
+	if (m->unconfirmed == InvalidXLogRecPtr && m->hydration == NULL &&
+		(m->position > m->progress.confirmed + CONFIRM_BYTES ||
+		 (m->position > m->progress.confirmed &&
+		  TimestampDifferenceExceeds(m->confirmed_at, now, CONFIRM_MS))))
+		m->unconfirmed = m->position;
+}
+
+/* Views are shed until the database's memory is within its limit. */
+static void
+keep_memory_limit(DdirMaintainer *m)
+{
+	Size		limit = (Size) ddir_memory_limit * 1024;
+	Size		bytes = ddir_graph_bytes(m->graph);
+	ListCell   *lc;
+	DdirMaintained *victim = NULL;
+	Size		most = 0;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->target)
+			bytes += ddir_target_bytes(v->target);
+	}
+	if (bytes <= limit)
+		return;
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		Size		own;
+
+		if (v->flow == NULL)
+			continue;
+		own = ddir_flow_bytes(v->flow) + ddir_target_bytes(v->target);
+		if (victim == NULL || own > most)
+		{
+			victim = v;
+			most = own;
+		}
+	}
+	if (victim)
+		ddir_views_suspend(m, victim, ERRCODE_OUT_OF_MEMORY,
+						   psprintf("%zu kB are in use, ddir.memory_limit is %d kB",
+									bytes / 1024, ddir_memory_limit),
+						   "out of memory");
+}
+
+static bool
+commits_waiting(void *arg)
+{
+	DdirMaintainer *m = arg;
+
+	return m->look || m->db->leave || m->db->recheck ||
+		GetFlushRecPtr(NULL) > ddir_decode_position(m->decoder);
+}
+
+/* Asynchronous commits are flushed by us, if the setting says so. */
+static void
+flush_async_commits(DdirMaintainer *m)
+{
+	XLogRecPtr	end = pg_atomic_read_u64(&m->db->async_commit_end);
+
+	if (ddir_flush_async_commits && end > GetFlushRecPtr(NULL))
+		XLogFlush(end);
+}
+
+static void
+sleep_until_needed(DdirMaintainer *m)
+{
+	long		ms = ddir_hydrate_patience_ms(m);
+	ListCell   *lc;
+
+	flush_async_commits(m);
+	if (ms == 0)
+		return;
+	foreach(lc, m->views)
+		if (((DdirMaintained *) lfirst(lc))->state == DDIR_VIEW_BEHIND)
+			ms = ms < 0 ? 20 : Min(ms, 20);
+	if (m->look_again)
+		ms = ms < 0 ? 20 : Min(ms, 20);
+	if (m->unconfirmed != InvalidXLogRecPtr)
+		ms = ms < 0 ? 200 : Min(ms, 200);
+	if (ms < 0)
+	{
+		ms = IDLE_MS;
+		if (m->position > m->progress.confirmed)
+			ms = CONFIRM_MS;
+		ddir_maintainer_says(m, "idle");
+		pgstat_report_activity(STATE_IDLE, "idle");
+		pgstat_report_stat(false);
+	}
+	ddir_wait_for_work(DDIR_WAIT_MAINTAINER, &m->db->sleeping, commits_waiting, m, ms);
+}
+
+static void
+absorb_invalidations(DdirMaintainer *m)
+{
+	AcceptInvalidationMessages();
+	if (m->db->recheck)
+	{
+		m->db->recheck = false;
+		m->look = true;
+		m->all_changed = true;
+	}
+	if (m->look_again)
+		m->look = true;
+}
+
+/* Read, set aside, and step, as far as there is something. */
+static void
+read_and_step(DdirMaintainer *m)
+{
+	m->caught_up = ddir_decode_read(m->decoder, &turn_limits, &m->trays);
+	if (m->trays.ntrays > 0)
+		ddir_hydrate_keep(m);
+	if (m->broken == NULL && ddir_step_due(m))
+	{
+		ddir_maintainer_says(m, "applying changes");
+		ddir_step_run(m);
+		keep_memory_limit(m);
+	}
+}
+
+void
+ddir_maintainer_catch_up(DdirMaintainer *m, XLogRecPtr target)
+{
+	while (m->broken == NULL && ddir_decode_position(m->decoder) < target)
+	{
+		read_and_step(m);
+		if (m->caught_up)
+			break;
+	}
+}
+
+static void
+turn(DdirMaintainer *m)
+{
+	MemoryContextReset(m->scratch);
+	MemoryContextSwitchTo(m->scratch);
+	CHECK_FOR_INTERRUPTS();
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+	if (m->db->leave)
+	{
+		m->leaving = true;
+		return;
+	}
+
+	absorb_invalidations(m);
+	if (m->look)
+	{
+		ddir_views_look(m);
+		if (m->leaving)
+			return;
+	}
+
+	read_and_step(m);
+	if (m->broken == NULL)
+		ddir_hydrate_advance(m);
+	if (m->broken)
+		recreate_graph(m);
+	publish(m);
+	ddir_answer(m);
+	if (m->caught_up && !m->look)
+		sleep_until_needed(m);
+}
+
+void
+ddir_maintainer_main(Datum arg)
+{
+	Oid			dbid = DatumGetObjectId(arg);
+	DdirDatabaseSlot *db;
+	DdirMaintainer *m;
+
+	connect_to(dbid);
+	db = take_slot(dbid);
+	if (db == NULL)
+		proc_exit(0);			/* another one is there */
+	on_shmem_exit(leave_slot, PointerGetDatum(db));
+	m = create_maintainer(dbid, db);
+	ereport(LOG,
+			(errmsg("ddir: maintainer of database %u started", dbid)));
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (OidIsValid(ddir_am_oid()))
+		ddir_progress_read(&m->progress);
+	else
+		m->leaving = true;
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	if (m->progress.disabled)
+		m->leaving = true;
+
+	if (!m->leaving)
+	{
+		create_graph(m);
+		ddir_views_watch(m);
+		ddir_views_look(m);
+		if (m->views == NIL)
+			m->leaving = true;
+	}
+	if (!m->leaving)
+	{
+		open_capture(m);
+		ddir_views_track(m);
+	}
+	while (!m->leaving)
+	{
+		turn(m);
+		if (m->views == NIL)
+			m->leaving = true;
+	}
+
+	/* told to step aside for database DDL: the slot must go, too */
+	if (m->decoder)
+		close_capture(m);
+	ereport(LOG,
+			(errmsg("ddir: maintainer of database %u left", dbid)));
+	proc_exit(0);
+}

@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintainer.h
+ *	  What the parts of the maintainer share.
+ *
+ *	maintainer.c	start, the loop, waiting, leaving
+ *	views.c			which views there are, by the catalog; dropping, suspending
+ *	hydrate.c		filling the dataflows of views, from scan to reconciliation
+ *	step.c			trays through the graph and into the views, in a transaction
+ *	answer.c		what sessions ask
+ *
+ * A view is *wanting* until it is hydrated.  One hydration runs at a time, for
+ * a set of views, beside the steps of the live ones.
+ *
+ * src/worker/maintainer.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_WORKER_MAINTAINER_H
+#define DDIR_WORKER_MAINTAINER_H
+
+#include "postgres.h"
+
+#include "replication/origin.h"
+
+#include "apply/target.h"
+#include "base/shared.h"
+#include "capture/decode.h"
+#include "engine/graph.h"
+#include "engine/tray.h"
+#include "plan/build.h"
+#include "plan/lower.h"
+#include "store/progress.h"
+
+typedef struct DdirMaintained
+{
+	Oid			view;
+	char	   *name;
+	Oid			owner;
+	MemoryContext cxt;			/* of all that follows but flow and target */
+	DdirLowered *lowered;		/* NULL: refused */
+	char	   *plan;			/* as text, to notice changes */
+	int			depth;			/* 0: reads base tables only */
+	DdirFlow   *flow;			/* NULL: not in the graph */
+	DdirTarget *target;
+	DdirViewState state;
+	char		reason[DDIR_REASON_LEN];
+	int			sqlstate;
+	char		message[DDIR_REASON_LEN];
+	bool		wanting;		/* to be hydrated */
+	bool		alone;			/* hydrated by itself: a set with it failed */
+	bool		blocked;		/* suspended because a view it reads is */
+	bool		reconcile;		/* the residue is all contents, not a change */
+	bool		lagging;		/* a row in ddir._lagging says so */
+	bool		seen;			/* during a look at the catalog */
+	bool		negative;		/* a negative multiplicity was seen before */
+	XLogRecPtr	frontier;		/* while it is not live */
+	uint64		rows_applied;
+	XLogRecPtr	newest;			/* commit of the newest tray touching its sources */
+} DdirMaintained;
+
+typedef struct DdirHydration DdirHydration;
+
+typedef struct DdirMaintainer
+{
+	MemoryContext cxt;
+	MemoryContext scratch;		/* reset every turn */
+	Oid			dbid;
+	DdirDatabaseSlot *db;
+	char		slot[NAMEDATALEN];
+	RepOriginId origin;
+	DdirProgress progress;
+	DdirDecoder *decoder;
+	DdirTrays	trays;
+	DdirGraph  *graph;
+	DdirShare  *share;
+	List	   *views;			/* of DdirMaintained *, upstream first */
+	List	   *tracked;		/* of Oid: base tables decoded */
+	DdirHydration *hydration;	/* NULL: none runs */
+	XLogRecPtr	position;		/* all committed before it is in the live views */
+	TimestampTz position_time;	/* of the newest tray in them */
+	XLogRecPtr	unconfirmed;	/* to be confirmed once commit_end is flushed */
+	XLogRecPtr	commit_end;
+	TimestampTz confirmed_at;
+	bool		caught_up;		/* the decoder was at the end of the WAL */
+	bool		look;			/* at the catalog again */
+	bool		look_again;		/* something was locked when it looked */
+	bool		all_changed;	/* any object may have changed */
+	List	   *changed;		/* of Oid: relations that may have changed */
+	bool		leaving;
+	char	   *broken;			/* the graph is unusable: why */
+} DdirMaintainer;
+
+/* views.c */
+extern void ddir_views_watch(DdirMaintainer *m);	/* install invalidation callbacks */
+extern void ddir_views_look(DdirMaintainer *m); /* compare with the catalog */
+extern DdirMaintained *ddir_views_find(DdirMaintainer *m, Oid view);
+/* v and all that read it are to be hydrated (again) */
+extern void ddir_views_rehydrate(DdirMaintainer *m, DdirMaintained *v, const char *reason);
+extern void ddir_views_rehydrate_readers(DdirMaintainer *m, Oid relid, const char *reason);
+extern void ddir_views_suspend(DdirMaintainer *m, DdirMaintained *v, int sqlstate,
+							   const char *message, const char *reason);
+extern void ddir_views_state(DdirMaintainer *m, DdirMaintained *v, DdirViewState state,
+							 const char *reason);
+extern void ddir_views_publish(DdirMaintainer *m, DdirMaintained *v);
+/* take a view out of the graph; those that read it have been before */
+extern void ddir_views_drop_flow(DdirMaintainer *m, DdirMaintained *v);
+/* all dataflows are gone; everything is hydrated again */
+extern void ddir_views_restart(DdirMaintainer *m, const char *reason);
+/* track what flows and the hydration need, and nothing else */
+extern void ddir_views_track(DdirMaintainer *m);
+
+/* hydrate.c */
+extern void ddir_hydrate_advance(DdirMaintainer *m);
+extern void ddir_hydrate_keep(DdirMaintainer *m);	/* set aside this turn's trays */
+extern void ddir_hydrate_cancel(DdirMaintainer *m, const char *reason);
+extern bool ddir_hydrate_concerns(const DdirMaintainer *m, const DdirMaintained *v);
+extern Bitmapset *ddir_hydrate_used(const DdirMaintainer *m, Oid relid);
+extern long ddir_hydrate_patience_ms(const DdirMaintainer *m);	/* -1: until woken */
+
+/* step.c */
+extern bool ddir_step_due(const DdirMaintainer *m);
+extern void ddir_step_run(DdirMaintainer *m);
+/* commit the current transaction with our origin and position */
+extern void ddir_step_commit(DdirMaintainer *m);
+/* write v's residue or contents; needs a transaction and a snapshot */
+extern void ddir_step_apply(DdirMaintainer *m, DdirMaintained *v);
+extern void ddir_step_installed(DdirMaintainer *m, bool committed);
+
+/* answer.c */
+extern void ddir_answer(DdirMaintainer *m);
+
+extern PGDLLEXPORT void ddir_maintainer_main(Datum arg);
+
+/* read WAL up to target (which is flushed) and let steps run */
+extern void ddir_maintainer_catch_up(DdirMaintainer *m, XLogRecPtr target);
+/* what the maintainer is doing, for ddir.workers */
+extern void ddir_maintainer_says(DdirMaintainer *m, const char *what);
+
+#endif							/* DDIR_WORKER_MAINTAINER_H */

@@ -1,0 +1,395 @@
+/*-------------------------------------------------------------------------
+ *
+ * step.c
+ *	  One step: the trays read so far, through the graph, into the views.
+ *
+ * A step is one transaction of the server.  Every delta takes the time of the
+ * last tray, so a row changed many times nets out.  The views' residues are
+ * written, and the transaction commits with the position reached as the
+ * progress of our replication origin.
+ *
+ * Writing is tried for all views at once; if that fails, again with each view
+ * in a subtransaction of its own, and the one that fails is suspended.  The
+ * dataflows do not notice: what was not written stays in the residue.
+ *
+ * An error inside the graph is different: the graph is of no use afterwards.
+ * All is hydrated again (maintainer.c).
+ *
+ * src/worker/step.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "base/compat.h"
+#include "base/debugpoint.h"
+#include "rows/program.h"
+#include "worker/maintainer.h"
+
+bool
+ddir_step_due(const DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	if (m->trays.ntrays > 0)
+		return true;
+	foreach(lc, m->views)
+	{
+		const DdirMaintained *v = lfirst(lc);
+
+		/* those held by others or by errors are tried again when woken */
+		if (v->flow && v->state == DDIR_VIEW_BEHIND)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Commit with our origin, whose progress is the position all live views stand
+ * at.  Nothing is logged if nothing was written.
+ */
+void
+ddir_step_commit(DdirMaintainer *m)
+{
+	replorigin_session_origin = m->origin;
+	replorigin_session_origin_lsn = m->position;
+	replorigin_session_origin_timestamp = m->position_time;
+	CommitTransactionCommand();
+	if (XactLastCommitEnd > m->commit_end)
+		m->commit_end = XactLastCommitEnd;
+}
+
+/*
+ * Trays with events: the contents of those sources are no longer what their
+ * deltas add up to.
+ */
+static void
+handle_events(DdirMaintainer *m)
+{
+	static const char *const reason[] = {
+		[DDIR_TRAY_TRUNCATE] = "a table it reads was truncated",
+		[DDIR_TRAY_NO_OLD_IMAGE] = "a change came without the old row",
+		[DDIR_TRAY_REWRITTEN] = "a table it reads changed its shape",
+	};
+
+	for (uint32 i = 0; i < m->trays.nevents; i++)
+	{
+		DdirTrayEvent *e = &m->trays.event[i];
+		ListCell   *lc;
+
+		/* a hydration looks at events itself (hydrate.c) */
+		foreach(lc, m->views)
+		{
+			DdirMaintained *v = lfirst(lc);
+
+			if (v->flow && v->lowered && list_member_oid(v->lowered->sources, e->source))
+				ddir_views_rehydrate(m, v, reason[e->kind]);
+		}
+	}
+}
+
+static void
+note_newest(DdirMaintainer *m, Oid relid, XLogRecPtr lsn)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		ListCell   *cell;
+
+		if (v->lowered == NULL)
+			continue;
+		foreach(cell, v->lowered->sources)
+		{
+			DdirMaintained *u;
+
+			/* views come after those they read, whose newest are known */
+			if (lfirst_oid(cell) == relid)
+				v->newest = Max(v->newest, lsn);
+			else if ((u = ddir_views_find(m, lfirst_oid(cell))) != NULL)
+				v->newest = Max(v->newest, u->newest);
+		}
+	}
+}
+
+/* Push what the trays hold and let the graph run. */
+static void
+run_graph(DdirMaintainer *m)
+{
+	uint64_t	t = m->trays.next - 1;
+	bool		any = false;
+	int			rights;
+
+	for (uint32 i = 0; i < m->trays.nruns; i++)
+		any = any || (m->trays.run[i].deltas.n > 0 &&
+					  ddir_share_source(m->share, m->trays.run[i].source) != NULL);
+	if (!any)
+		return;
+
+	rights = ddir_rights_enter();
+	ddir_graph_begin(m->graph, &t);
+	for (uint32 i = 0; i < m->trays.nruns; i++)
+	{
+		DdirRun    *run = &m->trays.run[i];
+		DdirNode   *node = ddir_share_source(m->share, run->source);
+		DdirDeltas	now = run->deltas;
+
+		if (now.n == 0 || node == NULL)
+			continue;
+		now.time = NULL;
+		now.at.c[0] = t;
+		ddir_node_push(node, 0, &now);
+	}
+	ddir_graph_finish(m->graph);
+	ddir_rights_leave(rights);
+}
+
+/*
+ * Writing
+ */
+
+static void
+lag(DdirMaintainer *m, DdirMaintained *v, DdirViewState state, const char *reason)
+{
+	if (v->state != state || strcmp(v->reason, reason) != 0)
+		ddir_views_state(m, v, state, reason);
+	if (!v->lagging)
+		ddir_lagging_set(v->view, v->frontier, reason);
+	v->lagging = true;
+}
+
+void
+ddir_step_apply(DdirMaintainer *m, DdirMaintained *v)
+{
+	DdirApplyResult result;
+	uint64		rows = 0;
+
+	if (v->reconcile)
+		result = ddir_target_reconcile(v->target, false, &rows);
+	else
+		result = ddir_target_apply(v->target, false, &rows);
+	if (result == DDIR_APPLY_STALE && !v->reconcile &&
+		(result = ddir_target_remap(v->target, false)) == DDIR_APPLY_DONE)
+		result = ddir_target_apply(v->target, false, &rows);
+
+	switch (result)
+	{
+		case DDIR_APPLY_DONE:
+			v->rows_applied += rows;
+			v->reconcile = false;
+			if (v->lagging)
+				ddir_lagging_clear(v->view);
+			v->lagging = false;
+			if (v->state != DDIR_VIEW_LIVE)
+				ddir_views_state(m, v, DDIR_VIEW_LIVE, NULL);
+			break;
+		case DDIR_APPLY_LOCKED:
+			lag(m, v, DDIR_VIEW_BEHIND, "it is locked by another session");
+			break;
+		case DDIR_APPLY_HELD:
+			{
+				char	   *message;
+
+				if (ddir_target_error(v->target, &v->sqlstate, &message))
+					strlcpy(v->message, message, sizeof(v->message));
+				lag(m, v, DDIR_VIEW_ERROR, "its query raises an error");
+				break;
+			}
+		case DDIR_APPLY_STALE:
+			ddir_views_rehydrate(m, v, "its table was filled by others");
+			break;
+		case DDIR_APPLY_NEGATIVE:
+			if (v->negative)
+				ddir_views_suspend(m, v, ERRCODE_DATA_CORRUPTED,
+								   "a row would be in it less than zero times",
+								   "negative multiplicity, for the second time");
+			else
+				ddir_views_rehydrate(m, v, "a row would be in it less than zero times");
+			v->negative = true;
+			break;
+		case DDIR_APPLY_GONE:
+			m->look = true;
+			break;
+	}
+}
+
+/* The views that have something to be written, or to be told. */
+static bool
+has_work(const DdirMaintained *v)
+{
+	return v->flow && (v->reconcile || ddir_target_dirty(v->target) ||
+					   v->state == DDIR_VIEW_BEHIND || v->state == DDIR_VIEW_ERROR);
+}
+
+static void
+apply_all(DdirMaintainer *m)
+{
+	List	   *views = list_copy(m->views);
+	ListCell   *lc;
+
+	foreach(lc, views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (has_work(v))
+			ddir_step_apply(m, v);
+	}
+}
+
+/* The same, each view in a subtransaction; one that fails is suspended. */
+static void
+apply_singly(DdirMaintainer *m)
+{
+	List	   *views = list_copy(m->views);
+	ListCell   *lc;
+
+	foreach(lc, views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		MemoryContext cxt = CurrentMemoryContext;
+		ResourceOwner owner = CurrentResourceOwner;
+
+		if (!has_work(v))
+			continue;
+		BeginInternalSubTransaction(NULL);
+		MemoryContextSwitchTo(cxt);
+		PG_TRY();
+		{
+			ddir_step_apply(m, v);
+			ReleaseCurrentSubTransaction();
+		}
+		PG_CATCH();
+		{
+			ErrorData  *edata;
+
+			MemoryContextSwitchTo(cxt);
+			edata = CopyErrorData();
+			FlushErrorState();
+			RollbackAndReleaseCurrentSubTransaction();
+			ddir_target_aborted(v->target);
+			MemoryContextSwitchTo(cxt);
+			CurrentResourceOwner = owner;
+			ddir_views_suspend(m, v, edata->sqlerrcode, edata->message,
+							   "its table could not be written");
+		}
+		PG_END_TRY();
+		MemoryContextSwitchTo(cxt);
+		CurrentResourceOwner = owner;
+	}
+}
+
+void
+ddir_step_installed(DdirMaintainer *m, bool committed)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->target == NULL)
+			continue;
+		if (committed)
+			ddir_target_committed(v->target);
+		else
+			ddir_target_aborted(v->target);
+	}
+}
+
+typedef enum StepPhase
+{
+	STEP_GRAPH,
+	STEP_APPLY,
+	STEP_COMMITTED
+} StepPhase;
+
+/* One try.  Returns how far it came; the error, if any, is copied. */
+static StepPhase
+attempt(DdirMaintainer *m, bool graph, bool singly, ErrorData **error)
+{
+	MemoryContext old = CurrentMemoryContext;
+	volatile StepPhase phase = graph ? STEP_GRAPH : STEP_APPLY;
+
+	*error = NULL;
+	PG_TRY();
+	{
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (graph)
+			run_graph(m);
+		phase = STEP_APPLY;
+		DDIR_DEBUG_POINT("step-apply");
+		if (singly)
+			apply_singly(m);
+		else
+			apply_all(m);
+		DDIR_DEBUG_POINT("step-commit");
+		PopActiveSnapshot();
+		ddir_step_commit(m);
+		phase = STEP_COMMITTED;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(old);
+		*error = CopyErrorData();
+		FlushErrorState();
+		AbortCurrentTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old);
+	return phase;
+}
+
+void
+ddir_step_run(DdirMaintainer *m)
+{
+	XLogRecPtr	newest = InvalidXLogRecPtr;
+	ErrorData  *error;
+	StepPhase	phase;
+
+	if (m->trays.ntrays > 0)
+	{
+		const DdirTray *last = &m->trays.tray[m->trays.ntrays - 1];
+
+		newest = last->lsn;
+		m->position = Max(m->position, newest);
+		m->position_time = last->commit_time;
+		for (uint32 i = 0; i < m->trays.nruns; i++)
+			if (m->trays.run[i].deltas.n > 0)
+			{
+				DdirDeltas *d = &m->trays.run[i].deltas;
+				const DdirTray *t = ddir_trays_find(&m->trays, *ddir_deltas_time(d, d->n - 1));
+
+				if (t)
+					note_newest(m, m->trays.run[i].source, t->lsn);
+			}
+		handle_events(m);
+	}
+
+	phase = attempt(m, true, false, &error);
+	if (phase == STEP_APPLY)
+	{
+		ddir_step_installed(m, false);
+		ereport(LOG,
+				(errmsg("ddir: writing failed and is tried view by view: %s", error->message)));
+		phase = attempt(m, false, true, &error);
+	}
+	ddir_step_installed(m, phase == STEP_COMMITTED);
+	if (phase == STEP_GRAPH)
+		m->broken = MemoryContextStrdup(m->cxt, error->message);
+	else if (phase == STEP_APPLY)
+		ThrowErrorData(error);	/* not even singly: leave */
+
+	m->db->steps++;
+	m->db->trays += m->trays.ntrays;
+	m->db->rows += m->trays.rows;
+	ddir_trays_clear(&m->trays);
+}

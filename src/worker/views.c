@@ -1,0 +1,554 @@
+/*-------------------------------------------------------------------------
+ *
+ * views.c
+ *	  Which views there are, and what has become of them.
+ *
+ * Nobody tells the maintainer: it compares the catalog with what it runs
+ * whenever something may have changed (relcache and function invalidations, or
+ * shared->recheck), so rollbacks, restored dumps and copied databases need no
+ * message.
+ *
+ * A view's states:
+ *
+ *	wanting -> (hydration) -> live <-> behind (locked by others)
+ *	   ^          |            |  <-> error (row errors hold it)
+ *	   |          v            v
+ *	   +----- suspended (refused, lost rights, failed twice; see reason)
+ *
+ * Suspending or hydrating a view does the same to those that read it.
+ *
+ * src/worker/views.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "base/config.h"
+#include "capture/replident.h"
+#include "meta/view.h"
+#include "worker/maintainer.h"
+
+static DdirMaintainer *watching;
+
+/*
+ * Invalidations: only take notes, as these are called anywhere.
+ */
+
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	DdirMaintainer *m = watching;
+	MemoryContext old;
+
+	m->look = true;
+	if (m->all_changed)
+		return;
+	if (!OidIsValid(relid) || list_length(m->changed) > 64)
+	{
+		m->all_changed = true;
+		return;
+	}
+	old = MemoryContextSwitchTo(m->cxt);
+	m->changed = list_append_unique_oid(m->changed, relid);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+object_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	watching->look = true;
+	watching->all_changed = true;
+}
+
+void
+ddir_views_watch(DdirMaintainer *m)
+{
+	watching = m;
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(PROCOID, object_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, object_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, object_changed, (Datum) 0);
+	m->look = true;
+	m->all_changed = true;
+}
+
+/*
+ * Shared state
+ */
+
+void
+ddir_views_publish(DdirMaintainer *m, DdirMaintained *v)
+{
+	DdirViewSlot *slot;
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	slot = ddir_shared_view(m->dbid, v->view, true);
+	if (slot)
+	{
+		slot->state = v->state;
+		strlcpy(slot->reason, v->reason, sizeof(slot->reason));
+		slot->frontier = v->frontier;
+		if (v->state == DDIR_VIEW_LIVE)
+			slot->frontier_time = m->position_time;
+		slot->rows_applied = v->rows_applied;
+		slot->memory_bytes = (v->flow ? ddir_flow_bytes(v->flow) : 0) +
+			(v->target ? ddir_target_bytes(v->target) : 0);
+		slot->sqlstate = v->sqlstate;
+		strlcpy(slot->message, v->message, sizeof(slot->message));
+	}
+	LWLockRelease(ddir_shared->lock);
+	ConditionVariableBroadcast(&m->db->changed);
+}
+
+void
+ddir_views_state(DdirMaintainer *m, DdirMaintained *v, DdirViewState state, const char *reason)
+{
+	/* a view that stops to move keeps the position it had */
+	if (v->state == DDIR_VIEW_LIVE && state != DDIR_VIEW_LIVE)
+		v->frontier = m->position;
+	if (state == DDIR_VIEW_LIVE)
+	{
+		v->frontier = m->position;
+		v->sqlstate = 0;
+		v->message[0] = '\0';
+	}
+	v->state = state;
+	strlcpy(v->reason, reason ? reason : "", sizeof(v->reason));
+	ddir_views_publish(m, v);
+}
+
+DdirMaintained *
+ddir_views_find(DdirMaintainer *m, Oid view)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->view == view)
+			return v;
+	}
+	return NULL;
+}
+
+static bool
+reads(const DdirMaintained *v, Oid relid)
+{
+	return v->lowered && list_member_oid(v->lowered->sources, relid);
+}
+
+/* Take a view out of the graph; those that read it have been before. */
+void
+ddir_views_drop_flow(DdirMaintainer *m, DdirMaintained *v)
+{
+	if (v->flow == NULL)
+		return;
+	ddir_share_view(m->share, v->view, NULL);
+	ddir_flow_drop(v->flow, m->share);
+	v->flow = NULL;
+}
+
+/*
+ * Hydrating and suspending
+ */
+
+/* v and the views that read it, readers first. */
+static List *
+with_readers(DdirMaintainer *m, DdirMaintained *v, List *list)
+{
+	ListCell   *lc;
+
+	if (list_member_ptr(list, v))
+		return list;
+	foreach(lc, m->views)
+	{
+		DdirMaintained *r = lfirst(lc);
+
+		if (r != v && reads(r, v->view))
+			list = with_readers(m, r, list);
+	}
+	return lappend(list, v);
+}
+
+void
+ddir_views_rehydrate(DdirMaintainer *m, DdirMaintained *v, const char *reason)
+{
+	MemoryContext old = MemoryContextSwitchTo(m->scratch);
+	List	   *list = with_readers(m, v, NIL);
+	ListCell   *lc;
+
+	MemoryContextSwitchTo(old);
+	if (ddir_hydrate_concerns(m, v))
+		ddir_hydrate_cancel(m, reason);
+	foreach(lc, list)
+	{
+		DdirMaintained *r = lfirst(lc);
+
+		if (r->lowered == NULL || (r->state == DDIR_VIEW_SUSPENDED && !r->blocked && r != v))
+			continue;
+		if (ddir_hydrate_concerns(m, r))
+			ddir_hydrate_cancel(m, reason);
+		ddir_views_drop_flow(m, r);
+		if (r->target)
+			ddir_target_destroy(r->target);
+		r->target = NULL;
+		r->wanting = true;
+		r->blocked = false;
+		r->reconcile = false;
+		ddir_views_state(m, r, DDIR_VIEW_HYDRATING, reason);
+		ereport(LOG,
+				(errmsg("ddir: view \"%s\" will be hydrated", r->name),
+				 errdetail_internal("%s", reason)));
+	}
+}
+
+void
+ddir_views_rehydrate_readers(DdirMaintainer *m, Oid relid, const char *reason)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (reads(v, relid) && (v->flow || ddir_hydrate_concerns(m, v)))
+			ddir_views_rehydrate(m, v, reason);
+	}
+}
+
+void
+ddir_views_suspend(DdirMaintainer *m, DdirMaintained *v, int sqlstate, const char *message,
+				   const char *reason)
+{
+	MemoryContext old = MemoryContextSwitchTo(m->scratch);
+	List	   *list = with_readers(m, v, NIL);
+	ListCell   *lc;
+
+	MemoryContextSwitchTo(old);
+	foreach(lc, list)
+	{
+		DdirMaintained *r = lfirst(lc);
+
+		if (r != v && r->state == DDIR_VIEW_SUSPENDED)
+			continue;
+		if (ddir_hydrate_concerns(m, r))
+			ddir_hydrate_cancel(m, reason);
+		ddir_views_drop_flow(m, r);
+		if (r->target)
+			ddir_target_destroy(r->target);
+		r->target = NULL;
+		r->wanting = false;
+		r->blocked = r != v;
+		r->sqlstate = sqlstate;
+		strlcpy(r->message, message, sizeof(r->message));
+		ddir_views_state(m, r, DDIR_VIEW_SUSPENDED,
+						 r == v ? reason : psprintf("view \"%s\", which it reads, is suspended", v->name));
+		ereport(LOG,
+				(errmsg("ddir: view \"%s\" is suspended", r->name),
+				 errdetail_internal("%s: %s", r->reason, message)));
+	}
+}
+
+void
+ddir_views_restart(DdirMaintainer *m, const char *reason)
+{
+	ListCell   *lc;
+
+	ddir_hydrate_cancel(m, reason);
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->flow)
+		{
+			MemoryContextDelete(v->flow->cxt);
+			v->flow = NULL;
+		}
+		if (v->target)
+			ddir_target_destroy(v->target);
+		v->target = NULL;
+		v->reconcile = false;
+		if (v->state == DDIR_VIEW_SUSPENDED || v->lowered == NULL)
+			continue;
+		v->wanting = true;
+		ddir_views_state(m, v, DDIR_VIEW_HYDRATING, reason);
+		ereport(LOG,
+				(errmsg("ddir: view \"%s\" will be hydrated", v->name),
+				 errdetail_internal("%s", reason)));
+	}
+}
+
+/*
+ * The catalog
+ */
+
+static void
+forget(DdirMaintainer *m, DdirMaintained *v)
+{
+	DdirViewSlot *slot;
+
+	if (ddir_hydrate_concerns(m, v))
+		ddir_hydrate_cancel(m, "a view of the set was dropped");
+	ddir_views_drop_flow(m, v);
+	if (v->target)
+		ddir_target_destroy(v->target);
+	if (v->lagging)
+		ddir_lagging_clear(v->view);
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	slot = ddir_shared_view(m->dbid, v->view, false);
+	if (slot)
+		ddir_shared_view_free(slot);
+	LWLockRelease(ddir_shared->lock);
+	ConditionVariableBroadcast(&m->db->changed);
+
+	m->views = list_delete_ptr(m->views, v);
+	MemoryContextDelete(v->cxt);
+	pfree(v);
+}
+
+/* Read a view's definition: its plan, or why it cannot be maintained. */
+static void
+plan_view(DdirMaintainer *m, DdirMaintained *v, Relation rel, DdirRefusal *refusal)
+{
+	MemoryContext cxt = AllocSetContextCreate(m->cxt, "ddir view", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	if (v->cxt)
+		MemoryContextDelete(v->cxt);
+	v->cxt = cxt;
+	v->name = ddir_relation_name(v->view);
+	v->owner = rel->rd_rel->relowner;
+	v->lowered = ddir_lower(ddir_view_query(rel), v->owner, refusal);
+	v->plan = v->lowered ? ddir_rel_text(v->lowered->root) : NULL;
+	MemoryContextSwitchTo(old);
+}
+
+static void
+look_at_view(DdirMaintainer *m, Oid view)
+{
+	DdirMaintained *v = ddir_views_find(m, view);
+	Relation	rel;
+	DdirRefusal refusal = {0};
+	char	   *before;
+	bool		fresh = v == NULL;
+
+	if (v)
+	{
+		bool		concerned = m->all_changed || list_member_oid(m->changed, view);
+		ListCell   *lc;
+
+		v->seen = true;
+		foreach(lc, m->changed)
+			concerned = concerned || reads(v, lfirst_oid(lc));
+		if (!concerned)
+			return;
+	}
+	/* somebody is changing it: look again soon */
+	if (!ConditionalLockRelationOid(view, AccessShareLock))
+	{
+		m->look_again = true;
+		return;
+	}
+	rel = try_relation_open(view, NoLock);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(view, AccessShareLock);
+		if (v)
+			v->seen = false;
+		return;
+	}
+
+	if (fresh)
+	{
+		v = MemoryContextAllocZero(m->cxt, sizeof(DdirMaintained));
+		v->view = view;
+		v->seen = true;
+		v->frontier = ddir_lagging_frontier(view);
+		v->lagging = !XLogRecPtrIsInvalid(v->frontier);
+		if (!v->lagging)
+			v->frontier = m->position;
+	}
+	before = v->plan ? MemoryContextStrdup(m->scratch, v->plan) : NULL;
+	plan_view(m, v, rel, &refusal);
+	relation_close(rel, AccessShareLock);
+
+	if (fresh)
+	{
+		MemoryContext old = MemoryContextSwitchTo(m->cxt);
+
+		m->views = lappend(m->views, v);
+		MemoryContextSwitchTo(old);
+	}
+	if (v->lowered == NULL)
+	{
+		if (fresh || v->state != DDIR_VIEW_SUSPENDED)
+			ddir_views_suspend(m, v, refusal.sqlerrcode, refusal.reason, refusal.construct);
+	}
+	else if (fresh)
+		ddir_views_rehydrate(m, v, "it is new here");
+	else if (v->state == DDIR_VIEW_SUSPENDED && before == NULL)
+		ddir_views_rehydrate(m, v, "what stood in its way is gone");
+	else if (before && strcmp(before, v->plan) != 0)
+		ddir_views_rehydrate(m, v, "what its query means has changed");
+	else
+		ddir_views_publish(m, v);
+}
+
+static int
+depth_of(DdirMaintainer *m, DdirMaintained *v)
+{
+	int			depth = 0;
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *u = lfirst(lc);
+
+		if (u != v && reads(v, u->view))
+			depth = Max(depth, depth_of(m, u) + 1);
+	}
+	return depth;
+}
+
+static int
+by_depth(const ListCell *a, const ListCell *b)
+{
+	const DdirMaintained *va = lfirst(a);
+	const DdirMaintained *vb = lfirst(b);
+
+	if (va->depth != vb->depth)
+		return va->depth < vb->depth ? -1 : 1;
+	return va->view < vb->view ? -1 : va->view > vb->view;
+}
+
+/* Views suspended because of others, when those are well again. */
+static void
+unblock(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		bool		well = true;
+		ListCell   *cell;
+
+		if (!v->blocked || v->lowered == NULL)
+			continue;
+		foreach(cell, v->lowered->sources)
+		{
+			DdirMaintained *u = ddir_views_find(m, lfirst_oid(cell));
+
+			well = well && (u == NULL || u->state != DDIR_VIEW_SUSPENDED);
+		}
+		if (well)
+			ddir_views_rehydrate(m, v, "the views it reads are maintained again");
+	}
+}
+
+/* In a transaction of its own. */
+void
+ddir_views_look(DdirMaintainer *m)
+{
+	List	   *views;
+	ListCell   *lc;
+
+	m->look = false;
+	m->look_again = false;
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!OidIsValid(ddir_am_oid()))
+	{
+		/* the extension is gone, and its views with it */
+		m->leaving = true;
+		views = NIL;
+	}
+	else
+	{
+		ddir_progress_read(&m->progress);
+		views = ddir_view_list();
+	}
+	if (m->progress.disabled)
+		m->leaving = true;
+
+	foreach(lc, m->views)
+		((DdirMaintained *) lfirst(lc))->seen = false;
+	foreach(lc, views)
+		look_at_view(m, lfirst_oid(lc));
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		v->depth = depth_of(m, v);
+	}
+	list_sort(m->views, by_depth);
+	for (int i = list_length(m->views) - 1; i >= 0; i--)
+	{
+		DdirMaintained *v = list_nth(m->views, i);
+
+		if (!v->seen)
+			forget(m, v);
+	}
+	unblock(m);
+
+	list_free(m->changed);
+	m->changed = NIL;
+	m->all_changed = m->look_again;
+	PopActiveSnapshot();
+	ddir_step_commit(m);
+	ddir_views_track(m);
+}
+
+/*
+ * Tell the decoder which tables to deliver, and give those that nobody reads
+ * any more their replica identity back.
+ */
+void
+ddir_views_track(DdirMaintainer *m)
+{
+	List	   *wanted = NIL;
+	ListCell   *lc;
+	MemoryContext old;
+
+	if (m->decoder == NULL)
+		return;
+	old = MemoryContextSwitchTo(m->cxt);
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		ListCell   *cell;
+
+		if (v->lowered == NULL || (v->flow == NULL && !v->wanting))
+			continue;
+		foreach(cell, v->lowered->sources)
+			if (ddir_views_find(m, lfirst_oid(cell)) == NULL)
+				wanted = list_append_unique_oid(wanted, lfirst_oid(cell));
+	}
+	foreach(lc, m->tracked)
+	{
+		Oid			relid = lfirst_oid(lc);
+
+		if (list_member_oid(wanted, relid))
+			continue;
+		ddir_decode_untrack(m->decoder, relid);
+		if (ddir_identity_restore(relid) == DDIR_IDENTITY_LOCKED)
+			continue;			/* seen again at the next look */
+		m->tracked = foreach_delete_current(m->tracked, lc);
+	}
+	list_free(wanted);
+	MemoryContextSwitchTo(old);
+}
