@@ -80,8 +80,9 @@ UNIT_TESTS  = $(sort $(wildcard test/unit/test_*.c))
 UNIT_COMMON = $(filter-out $(UNIT_TESTS),$(sort $(wildcard test/unit/*.c)))
 UNIT_BINS   = $(UNIT_TESTS:%.c=build/unit/%)
 UNIT_OBJS   = $(ENGINE:%.c=build/unit/%.o) $(UNIT_COMMON:%.c=build/unit/%.o)
+BENCH       = $(wildcard test/bench/engine.c test/bench/engine_*.c)
 BENCH_OBJS  = $(ENGINE:%.c=build/bench/%.o) build/bench/test/unit/port.o \
-	build/bench/test/bench/engine.o
+	$(BENCH:%.c=build/bench/%.o)
 
 Q = $(if $(V),,@)
 
