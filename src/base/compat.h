@@ -16,6 +16,8 @@
 #include "access/tupdesc.h"
 #include "catalog/pg_proc.h"
 #include "datatype/timestamp.h"
+#include "executor/executor.h"
+#include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/wait_event.h"
 #include "utils/pg_locale.h"
@@ -92,6 +94,46 @@ ddir_function_allowed(Oid funcid, Oid roleid)
 #else
 	return pg_proc_aclcheck(funcid, roleid, ACL_EXECUTE) == ACLCHECK_OK;
 #endif
+}
+
+/* The expression with Vars of joins replaced by what they stand for. */
+static inline Node *
+ddir_flatten_join_aliases(Query *query, Node *node)
+{
+#if PG_VERSION_NUM >= 160000
+	return flatten_join_alias_vars(NULL, query, node);
+#else
+	return flatten_join_alias_vars(query, node);
+#endif
+}
+
+/*
+ * The first relation of the query itself (its subqueries apart) that may not be
+ * read, by the current user or whom a view says instead; else InvalidOid.
+ */
+static inline Oid
+ddir_query_denied(Query *query)
+{
+	ListCell   *lc;
+
+#if PG_VERSION_NUM >= 160000
+	foreach(lc, query->rteperminfos)
+	{
+		RTEPermissionInfo *info = lfirst_node(RTEPermissionInfo, lc);
+
+		if (!ExecCheckPermissions(query->rtable, list_make1(info), false))
+			return info->relid;
+	}
+#else
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_RELATION && !ExecCheckRTPerms(list_make1(rte), false))
+			return rte->relid;
+	}
+#endif
+	return InvalidOid;
 }
 
 #include "replication/origin.h"

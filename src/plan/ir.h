@@ -46,7 +46,8 @@ typedef enum DdirRelKind
 typedef struct DdirEquality
 {
 	int			left;			/* input, from 0 */
-	Expr	   *left_expr;		/* over that input alone: Var(varno = left + 1) */
+	Expr	   *left_expr;		/* over that input alone: Var(varno = left +
+								 * 1) */
 	int			right;
 	Expr	   *right_expr;
 	Oid			eqop;
@@ -90,7 +91,7 @@ struct DdirRel
 	/* REDUCE: output = keys, then aggregates */
 	List	   *keys;			/* of DdirGroupKey */
 	List	   *aggs;			/* of Aggref, arguments over input 0 */
-	bool		global;			/* no GROUP BY: one row even over nothing */
+	bool global;				/* no GROUP BY: one row even over nothing */
 
 	/* set by build.c */
 	void	   *built;
@@ -106,8 +107,20 @@ extern DdirRel *ddir_rel_reduce(DdirRel *input, List *keys, List *aggs, bool glo
 extern DdirRel *ddir_rel_union(int n, DdirRel *const *inputs);
 extern DdirRel *ddir_rel_negate(DdirRel *input);
 
-/* the Var for column a (from 1) of input i (from 0) of type t */
+/* the Var for column a (from 1) of input i (from 0), which is "of" */
 extern Var *ddir_rel_var(int i, const DdirRel *of, AttrNumber a);
+
+/* Vars for all columns of it; a NULL constant where one was dropped */
+extern List *ddir_rel_columns(int i, const DdirRel *of);
+
+/* A copy of the expression with every Var replaced by what fn makes of it. */
+typedef Node *(*DdirVarFn) (Var *var, void *arg);
+extern Node *ddir_vars_map(Node *expr, DdirVarFn fn, void *arg);
+
+/* Call fn on every Var.  Neither looks into sub-Queries. */
+typedef void (*DdirVarVisit) (Var *var, void *arg);
+extern void ddir_vars_visit(Node *expr, DdirVarVisit fn, void *arg);
+
 /* text tree, one operator a line */
 extern char *ddir_rel_text(const DdirRel *rel);
 

@@ -1,0 +1,465 @@
+/*-------------------------------------------------------------------------
+ *
+ * check.c
+ *	  What is refused: the table of words, and checks of queries and relations.
+ *
+ * Checks that look at functions are in funcs.c; those that depend on where a
+ * construct stands are in the files that lower it.  All words are here.
+ *
+ * src/plan/check.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "catalog/catalog.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "plan/check.h"
+
+#define UNSUPPORTED ERRCODE_FEATURE_NOT_SUPPORTED
+
+static const DdirRefusalKind kinds[] = {
+	[DDIR_REFUSE_COMMAND] = {
+		"command", UNSUPPORTED, "a command other than SELECT",
+		"It is %s.",
+		"Define the view by a SELECT."
+	},
+	[DDIR_REFUSE_LIMIT] = {
+		"limit", UNSUPPORTED, "LIMIT or OFFSET",
+		"It uses %s: which rows that keeps is not maintained.",
+		"Leave the limit to the queries that read the view, over an index in its order."
+	},
+	[DDIR_REFUSE_DISTINCT_ON] = {
+		"distinct_on", UNSUPPORTED, "DISTINCT ON",
+		"It uses %s: which row of a group comes first is not maintained.",
+		"Use GROUP BY with min or max, or apply DISTINCT ON to the view."
+	},
+	[DDIR_REFUSE_WINDOW] = {
+		"window_function", UNSUPPORTED, "a window function",
+		"It calls %s over a window; windows are not maintained.",
+		"Apply the window function in the queries that read the view."
+	},
+	[DDIR_REFUSE_RECURSIVE] = {
+		"recursive_with", UNSUPPORTED, "WITH RECURSIVE",
+		"It uses %s; recursion is not maintained.",
+		"Write the steps out as joins where their number is bounded."
+	},
+	[DDIR_REFUSE_INTERSECT] = {
+		"intersect_except", UNSUPPORTED, "INTERSECT or EXCEPT",
+		"It uses %s, which is not maintained.",
+		"Use SELECT DISTINCT with EXISTS or NOT EXISTS."
+	},
+	[DDIR_REFUSE_GROUPING_SETS] = {
+		"grouping_sets", UNSUPPORTED, "GROUPING SETS, ROLLUP or CUBE",
+		"It uses %s, which is not maintained.",
+		"Use one GROUP BY for each set, joined by UNION ALL."
+	},
+	[DDIR_REFUSE_SET_RETURNING] = {
+		"set_returning_function", UNSUPPORTED, "a set-returning function",
+		"It calls %s in a select list; rows made by functions are not maintained.",
+		"Keep the elements as rows of a table."
+	},
+	[DDIR_REFUSE_ROW_LOCKING] = {
+		"row_locking", UNSUPPORTED, "FOR UPDATE or FOR SHARE",
+		"It uses %s; a view that is kept up to date locks no rows.",
+		"Leave the locking clause out."
+	},
+	[DDIR_REFUSE_LATERAL] = {
+		"lateral", UNSUPPORTED, "LATERAL",
+		"It uses %s with a reference to another item of FROM, which is not maintained.",
+		"Write the subquery so that its condition is a join condition."
+	},
+	[DDIR_REFUSE_TABLE_FUNCTION] = {
+		"table_function", UNSUPPORTED, "a function in FROM",
+		"It uses %s; rows made by functions are not maintained.",
+		"Keep those rows in a table, or use VALUES."
+	},
+	[DDIR_REFUSE_TABLESAMPLE] = {
+		"tablesample", UNSUPPORTED, "TABLESAMPLE",
+		"It uses %s: which rows a sample has is not a matter of their contents.",
+		"Filter by a condition on the rows, such as a hash of their key."
+	},
+	[DDIR_REFUSE_FULL_JOIN] = {
+		"full_join", UNSUPPORTED, "FULL JOIN",
+		"It uses %s, which is not maintained.",
+		"Use a LEFT JOIN, and UNION ALL with the other side's rows that NOT EXISTS finds."
+	},
+	[DDIR_REFUSE_OUTER_CONDITION] = {
+		"outer_join_condition", UNSUPPORTED,
+		"a condition on both sides that is not an equality",
+		"An outer join has %s in ON; only equalities between the sides are maintained there.",
+		"Join on equalities; conditions on one side alone may stay in ON."
+	},
+	[DDIR_REFUSE_OUTER_EQUALITY] = {
+		"outer_join_equality", UNSUPPORTED, "an equality of two types",
+		"An outer join compares %s, which are not brought to one type.",
+		"Cast one side to the type of the other."
+	},
+	[DDIR_REFUSE_SCALAR_SUBQUERY] = {
+		"scalar_subquery", UNSUPPORTED, "a subquery used as a value",
+		"It has %s, which is not maintained.",
+		"Join with the subquery in FROM instead."
+	},
+	[DDIR_REFUSE_SUBQUERY_PLACE] = {
+		"subquery_place", UNSUPPORTED, "a subquery inside an expression",
+		"It has %s; EXISTS and IN are maintained as conditions of WHERE, or of an inner join, joined by AND.",
+		"Split the query by UNION ALL, or join with the subquery in FROM."
+	},
+	[DDIR_REFUSE_SUBQUERY_OPERATOR] = {
+		"subquery_operator", UNSUPPORTED, "a comparison with ANY or ALL of a subquery",
+		"It has %s; only IN and NOT IN are maintained.",
+		"Compare with min or max of the subquery, joined in FROM."
+	},
+	[DDIR_REFUSE_CORRELATION] = {
+		"correlated_subquery", UNSUPPORTED, "a subquery correlated by more than equalities",
+		"It has %s; a subquery may mention the query around it only in equalities at the top of its WHERE.",
+		"Correlate by equalities, or join with the subquery in FROM."
+	},
+	[DDIR_REFUSE_CORRELATED_GROUP] = {
+		"correlated_group", UNSUPPORTED, "a correlated subquery that groups, limits or combines its rows",
+		"It has %s, which is not maintained.",
+		"Group the subquery in FROM by the columns it is correlated by, and join with it."
+	},
+	[DDIR_REFUSE_NOT_IN_COLUMNS] = {
+		"not_in_columns", UNSUPPORTED, "NOT IN with more than four columns",
+		"It has %s, whose rules for NULLs would take too many antijoins.",
+		"Use NOT EXISTS."
+	},
+	[DDIR_REFUSE_SYSTEM_COLUMN] = {
+		"system_column", UNSUPPORTED, "a system column",
+		"It reads the system column %s, which is not part of a row's contents.",
+		"Use columns of the table."
+	},
+	[DDIR_REFUSE_WHOLE_ROW] = {
+		"whole_row", UNSUPPORTED, "a reference to a whole row",
+		"It uses the whole row %s as a value, which is not maintained.",
+		"Name the columns, as in ROW(a, b)."
+	},
+	[DDIR_REFUSE_EXPRESSION] = {
+		"expression", UNSUPPORTED, "an expression of an unknown kind",
+		"It has %s, which is not maintained.",
+		"Compute it in the queries that read the view."
+	},
+	[DDIR_REFUSE_EQUALITY] = {
+		"no_equality", UNSUPPORTED, "a type without a usable equality",
+		"Rows are compared by %s.",
+		"Cast to a type with an equality, such as text or jsonb."
+	},
+	[DDIR_REFUSE_AGGREGATE] = {
+		"aggregate", UNSUPPORTED, "an aggregate of an unknown kind",
+		"It calls %s, which is not maintained.",
+		"Compute it from aggregates that are, or in the queries that read the view."
+	},
+	[DDIR_REFUSE_VOLATILE] = {
+		"volatile_function", UNSUPPORTED, "a volatile function",
+		"It calls %s, which may answer differently each time.",
+		"Compute the value when rows are inserted, and use the stored column."
+	},
+	[DDIR_REFUSE_CLOCK] = {
+		"clock_function", UNSUPPORTED, "a function that reads the clock",
+		"It calls %s, whose answer changes although no row does.",
+		"Compare with the clock in the queries that read the view."
+	},
+	[DDIR_REFUSE_CLOCK_WORDS] = {
+		"text_to_datetime", UNSUPPORTED, "a cast of text to a date or time",
+		"It has %s, and that text may be 'now' or 'today'.",
+		"Use to_date or to_timestamp with a format, or store the column as a date."
+	},
+	[DDIR_REFUSE_SESSION] = {
+		"session_function", UNSUPPORTED, "a function that reads the session",
+		"It calls %s, whose answer depends on who asks and not on rows.",
+		"Filter by it in the queries that read the view."
+	},
+	[DDIR_REFUSE_TRANSACTION] = {
+		"transaction_function", UNSUPPORTED, "a function that reads the server's state",
+		"It calls %s, whose answer changes although no row does.",
+		"Call it in the queries that read the view."
+	},
+	[DDIR_REFUSE_CATALOG] = {
+		"catalog_function", UNSUPPORTED, "a function that reads the catalog",
+		"It calls %s, whose answer changes by DDL.",
+		"Keep the names in a table, or call it in the queries that read the view."
+	},
+	[DDIR_REFUSE_STABLE] = {
+		"stable_function", UNSUPPORTED, "a STABLE function",
+		"It calls %s, which is STABLE: its answer may change although its arguments do not.",
+		"Declare the function IMMUTABLE if it depends on nothing but its arguments."
+	},
+	[DDIR_REFUSE_SYSTEM_CATALOG] = {
+		"system_catalog", UNSUPPORTED, "a system catalog",
+		"It reads %s, and changes of the catalog cannot be followed.",
+		"Copy what is needed into a table."
+	},
+	[DDIR_REFUSE_FOREIGN_TABLE] = {
+		"foreign_table", UNSUPPORTED, "a foreign table",
+		"It reads the foreign table %s, whose changes are not in this server's log.",
+		"Keep a copy in a table, for example by logical replication."
+	},
+	[DDIR_REFUSE_TEMPORARY] = {
+		"temporary_table", UNSUPPORTED, "a temporary table",
+		"It reads the temporary table %s, which ends with its session.",
+		"Use an ordinary table."
+	},
+	[DDIR_REFUSE_UNLOGGED] = {
+		"unlogged_table", UNSUPPORTED, "an unlogged table",
+		"It reads the unlogged table %s, whose changes are not in the log.",
+		"Make it logged: ALTER TABLE ... SET LOGGED."
+	},
+	[DDIR_REFUSE_SEQUENCE] = {
+		"sequence", UNSUPPORTED, "a sequence",
+		"It reads the sequence %s, whose changes are not rows.",
+		"Use a table."
+	},
+	[DDIR_REFUSE_MATERIALIZED_VIEW] = {
+		"materialized_view", UNSUPPORTED, "a materialized view",
+		"It reads %s, an ordinary materialized view, which changes only by REFRESH.",
+		"Let it be maintained first: ALTER MATERIALIZED VIEW ... SET ACCESS METHOD ddir."
+	},
+	[DDIR_REFUSE_PARTITIONED] = {
+		"partitioned_table", UNSUPPORTED, "a partitioned table",
+		"It reads the partitioned table %s, which is not followed.",
+		"Use UNION ALL of its partitions."
+	},
+	[DDIR_REFUSE_INHERITANCE] = {
+		"inheritance", UNSUPPORTED, "a table with children",
+		"It reads %s, which has inheritance children; trees of tables are not followed.",
+		"Use ONLY, and UNION ALL with the children."
+	},
+	[DDIR_REFUSE_ACCESS_METHOD] = {
+		"table_access_method", UNSUPPORTED, "a table of another access method",
+		"It reads %s, whose access method is not heap.",
+		"Keep the rows in a table of access method heap."
+	},
+	[DDIR_REFUSE_RELATION] = {
+		"relation", UNSUPPORTED, "a relation that is no table",
+		"It reads %s, which is neither a table nor a view.",
+		"Use a table."
+	},
+	[DDIR_REFUSE_TABLE_RIGHTS] = {
+		"table_privilege", ERRCODE_INSUFFICIENT_PRIVILEGE, "a relation without the right to read it",
+		"The owner of the view may not read %s.",
+		"Grant the owner SELECT on it."
+	},
+	[DDIR_REFUSE_FUNCTION_RIGHTS] = {
+		"function_privilege", ERRCODE_INSUFFICIENT_PRIVILEGE, "a function without the right to call it",
+		"The owner of the view may not call %s.",
+		"Grant the owner EXECUTE on it."
+	},
+};
+
+StaticAssertDecl(lengthof(kinds) == DDIR_REFUSALS, "every refusal has its words");
+
+const DdirRefusalKind *
+ddir_refusal_kinds(int *n)
+{
+	*n = lengthof(kinds);
+	return kinds;
+}
+
+void
+ddir_refuse_query(DdirRefusal *refusal, DdirRefusalCode code, const char *construct)
+{
+	const DdirRefusalKind *kind = &kinds[code];
+
+	refusal->refused = true;
+	refusal->sqlerrcode = kind->sqlerrcode;
+	refusal->code = kind->code;
+	refusal->construct = pstrdup(construct ? construct : kind->construct);
+	refusal->reason = psprintf(kind->reason, refusal->construct);
+	refusal->hint = pstrdup(kind->hint);
+	ereport(ERROR,
+			(errcode(kind->sqlerrcode),
+			 errmsg_internal("the query cannot be maintained incrementally"),
+			 errdetail_internal("%s", refusal->reason)));
+}
+
+void
+ddir_refuse(const char *viewname, const DdirRefusal *refusal)
+{
+	ereport(ERROR,
+			(errcode(refusal->sqlerrcode),
+			 errmsg("view \"%s\" cannot be maintained incrementally", viewname),
+			 errdetail_internal("%s", refusal->reason),
+			 refusal->hint ? errhint("%s", refusal->hint) : 0));
+}
+
+bool
+ddir_try(void (*fn) (void *arg), void *arg, char **message)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	volatile bool fine = true;
+
+	PG_TRY();
+	{
+		fn(arg);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		if (geterrcode() != ERRCODE_FEATURE_NOT_SUPPORTED)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		FlushErrorState();
+		*message = error->message;
+		fine = false;
+	}
+	PG_END_TRY();
+	return fine;
+}
+
+/*
+ * Relations
+ */
+
+static DdirRefusalCode
+relation_refusal(Relation rel, const RangeTblEntry *rte)
+{
+	Oid			relid = RelationGetRelid(rel);
+
+	if (IsCatalogRelation(rel) || relid < FirstNormalObjectId)
+		return DDIR_REFUSE_SYSTEM_CATALOG;
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_MATVIEW:
+			return ddir_is_view(relid) ? DDIR_REFUSALS : DDIR_REFUSE_MATERIALIZED_VIEW;
+		case RELKIND_PARTITIONED_TABLE:
+			return DDIR_REFUSE_PARTITIONED;
+		case RELKIND_FOREIGN_TABLE:
+			return DDIR_REFUSE_FOREIGN_TABLE;
+		case RELKIND_SEQUENCE:
+			return DDIR_REFUSE_SEQUENCE;
+		case RELKIND_RELATION:
+			break;
+		default:
+			return DDIR_REFUSE_RELATION;
+	}
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		return DDIR_REFUSE_TEMPORARY;
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+		return DDIR_REFUSE_UNLOGGED;
+	if (rel->rd_tableam != GetHeapamTableAmRoutine())
+		return DDIR_REFUSE_ACCESS_METHOD;
+	if (rte->inh && find_inheritance_children(relid, NoLock) != NIL)
+		return DDIR_REFUSE_INHERITANCE;
+	return DDIR_REFUSALS;
+}
+
+void
+ddir_check_relation(DdirRefusal *refusal, const RangeTblEntry *rte)
+{
+	Relation	rel = relation_open(rte->relid, AccessShareLock);
+	DdirRefusalCode code = relation_refusal(rel, rte);
+	char	   *name = pstrdup(RelationGetRelationName(rel));
+
+	relation_close(rel, NoLock);
+	if (code != DDIR_REFUSALS)
+		ddir_refuse_query(refusal, code, name);
+	if (rte->tablesample)
+		ddir_refuse_query(refusal, DDIR_REFUSE_TABLESAMPLE, NULL);
+}
+
+/*
+ * Queries
+ */
+
+/* LIMIT ALL and LIMIT NULL are none. */
+static bool
+is_no_limit(Node *expr)
+{
+	expr = eval_const_expressions(NULL, expr);
+	return expr == NULL || (IsA(expr, Const) && ((Const *) expr)->constisnull);
+}
+
+/* OFFSET 0 is often written to keep the planner from something. */
+static bool
+is_no_offset(Node *expr)
+{
+	expr = eval_const_expressions(NULL, expr);
+	return expr == NULL ||
+		(IsA(expr, Const) &&
+		 (((Const *) expr)->constisnull || DatumGetInt64(((Const *) expr)->constvalue) == 0));
+}
+
+/* The name of the first function of this kind of node. */
+typedef struct NameContext
+{
+	NodeTag		tag;
+	const char *name;
+} NameContext;
+
+static bool
+name_walker(Node *node, void *arg)
+{
+	NameContext *cx = arg;
+
+	if (node == NULL)
+		return false;
+	if (nodeTag(node) == cx->tag)
+	{
+		Oid			funcid = InvalidOid;
+
+		if (IsA(node, WindowFunc))
+			funcid = ((WindowFunc *) node)->winfnoid;
+		else if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcretset)
+			funcid = ((FuncExpr *) node)->funcid;
+		if (OidIsValid(funcid))
+		{
+			cx->name = psprintf("%s()", get_func_name(funcid));
+			return true;
+		}
+	}
+	return expression_tree_walker(node, name_walker, arg);
+}
+
+static const char *
+name_in(const Query *query, NodeTag tag)
+{
+	NameContext cx = {tag, NULL};
+
+	name_walker((Node *) query->targetList, &cx);
+	return cx.name;
+}
+
+/* GROUP BY () alone is a grouping set that is like no GROUP BY. */
+static bool
+is_empty_grouping(const Query *query)
+{
+	return query->groupClause == NIL && list_length(query->groupingSets) == 1 &&
+		linitial_node(GroupingSet, query->groupingSets)->kind == GROUPING_SET_EMPTY;
+}
+
+void
+ddir_check_query(DdirRefusal *refusal, const Query *query)
+{
+	if (query->commandType != CMD_SELECT || query->utilityStmt != NULL)
+		ddir_refuse_query(refusal, DDIR_REFUSE_COMMAND, NULL);
+	if (query->hasModifyingCTE)
+		ddir_refuse_query(refusal, DDIR_REFUSE_COMMAND, "a WITH query that changes data");
+	if (query->rowMarks != NIL)
+		ddir_refuse_query(refusal, DDIR_REFUSE_ROW_LOCKING, NULL);
+	if (query->hasWindowFuncs)
+		ddir_refuse_query(refusal, DDIR_REFUSE_WINDOW, name_in(query, T_WindowFunc));
+	if (query->hasTargetSRFs)
+		ddir_refuse_query(refusal, DDIR_REFUSE_SET_RETURNING, name_in(query, T_FuncExpr));
+	if (query->hasDistinctOn)
+		ddir_refuse_query(refusal, DDIR_REFUSE_DISTINCT_ON, NULL);
+	if (query->groupingSets != NIL && !is_empty_grouping(query))
+		ddir_refuse_query(refusal, DDIR_REFUSE_GROUPING_SETS, NULL);
+	if (!is_no_limit(query->limitCount))
+		ddir_refuse_query(refusal, DDIR_REFUSE_LIMIT, "LIMIT");
+	if (!is_no_offset(query->limitOffset))
+		ddir_refuse_query(refusal, DDIR_REFUSE_LIMIT, "OFFSET");
+}
