@@ -10,15 +10,19 @@
  * SubLinks.  Expressions have been through eval_const_expressions.
  *
  * A bundle is run inside one internal subtransaction if any expression can
- * raise an error (is not leakproof); on an error it is bisected down to the
- * row.  A row error (SQLSTATE classes 21, 22, 23, 2F, 38, 39, P0) becomes an
- * error row in the bundle's place, with the diff and time of the input; any
- * other error makes the call fail, and ddir_failure_rethrow raises it.
- * A program never longjmps.
+ * raise an error (is not total).  An error rolls it back and ends the run at
+ * the row it came from; what was made of the rows before stays, and the run
+ * goes on behind it in another subtransaction.  A row error (SQLSTATE classes
+ * 21, 22, 23, 2F, 38, 39, P0) becomes an error row in that row's place, with
+ * its diff and time; any other error makes the call fail, and
+ * ddir_failure_rethrow raises it.  A program never longjmps.
  *
  * Expressions run as "owner" in a security-restricted context with a pinned
  * search_path; the caller of the graph's step sets that up once for runs of
  * programs by ddir_rights_enter (programs switch only the user).
+ *
+ * guard.c holds what is about errors and rights, total.c the question which
+ * expressions cannot raise one, program.c the rest.
  *
  * src/rows/program.h
  *
@@ -44,8 +48,10 @@ typedef struct DdirProgramSpec
 	bool		no_row;			/* leave the val lane empty */
 	List	   *keys;			/* Exprs of the key; used if key is set */
 	DdirKeySpec *key;			/* NULL: unkeyed */
-	List	   *order;			/* Exprs whose order encoding goes before the image */
-	bool		order_descending;	/* encoded so that the greatest comes first */
+	List	   *order;			/* Exprs whose order encoding goes before the
+								 * image */
+	bool		order_descending;	/* encoded so that the greatest comes
+									 * first */
 } DdirProgramSpec;
 
 /* Copies what it needs into cxt.  Needs a transaction. */
@@ -57,6 +63,7 @@ extern bool ddir_expr_is_total(Node *expr);
 /* The error row: sqlstate (int32), message (text), as an image of this type. */
 extern const DdirRowType *ddir_error_rowtype(void);
 extern bool ddir_sqlstate_is_row_error(int sqlstate);
+
 /* append one to err, closing it */
 extern void ddir_error_row_push(DdirDeltas *err, int sqlstate, const char *message,
 								const uint64_t *t, int64 diff, uint32 from);
@@ -65,10 +72,31 @@ extern void ddir_error_row_push(DdirDeltas *err, int sqlstate, const char *messa
  * Run fn(arg) catching errors.  0: it went well.  Otherwise the SQLSTATE; the
  * message of a row error is in *message (palloc'd in the caller's context),
  * any other error is kept for ddir_failure_rethrow.  With "subxact" effects
- * are rolled back by an internal subtransaction.
+ * are rolled back by an internal subtransaction, in which fn finds an active
+ * snapshot; without it fn must be something whose errors leave nothing behind
+ * but memory.
  */
 extern int	ddir_guard(void (*fn) (void *arg), void *arg, bool subxact, char **message);
+
 /* raise again the last error that was not a row's */
 extern void ddir_failure_rethrow(void) pg_attribute_noreturn();
+
+/*
+ * Around all that runs expressions: pins search_path.  A transaction that ends
+ * by an error takes it back by itself.
+ */
+extern int	ddir_rights_enter(void);
+extern void ddir_rights_leave(int level);
+
+/* What programs do themselves: act as the owner of a view. */
+typedef struct DdirActing
+{
+	Oid			userid;
+	int			sec_context;
+} DdirActing;
+
+/* InvalidOid: changes nothing */
+extern DdirActing ddir_act_as(Oid owner);
+extern void ddir_act_back(const DdirActing *before);
 
 #endif							/* DDIR_ROWS_PROGRAM_H */

@@ -148,6 +148,15 @@ ddir_rowtype_from_exprs(List *exprs)
 	return type;
 }
 
+DdirRowType *
+ddir_rowtype_copy(const DdirRowType *type)
+{
+	DdirRowType *copy = rowtype_alloc(type->natts);
+
+	memcpy(copy, type, offsetof(DdirRowType, col) + type->natts * sizeof(DdirColumnType));
+	return copy;
+}
+
 TupleDesc
 ddir_rowtype_tupdesc(const DdirRowType *type)
 {

@@ -65,6 +65,7 @@ extern DdirRowType *ddir_rowtype_from_exprs(List *exprs);	/* of Expr */
 /* typmods and collations may be NULL: none */
 extern DdirRowType *ddir_rowtype_make(int natts, const Oid *typids, const int32 *typmods,
 									  const Oid *collations);
+extern DdirRowType *ddir_rowtype_copy(const DdirRowType *type);
 extern TupleDesc ddir_rowtype_tupdesc(const DdirRowType *type);
 extern bool ddir_rowtype_equal(const DdirRowType *a, const DdirRowType *b);
 

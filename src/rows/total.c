@@ -1,0 +1,84 @@
+/*-------------------------------------------------------------------------
+ *
+ * total.c
+ *	  Which expressions cannot raise an error.
+ *
+ * A leakproof function does not say anything about its arguments by errors, so
+ * it raises none that depend on them.  Node types are listed by name: one that
+ * is not known is taken to raise errors.
+ *
+ * src/rows/total.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "rows/program.h"
+
+static bool
+func_is_partial(Oid func, void *context)
+{
+	return !get_func_leakproof(func) || !func_strict(func);
+}
+
+/* GREATEST and LEAST call the comparison function of the type. */
+static bool
+comparison_is_partial(Oid typid)
+{
+	TypeCacheEntry *type = lookup_type_cache(typid, TYPECACHE_CMP_PROC);
+
+	return !OidIsValid(type->cmp_proc) || func_is_partial(type->cmp_proc, NULL);
+}
+
+static bool
+partial_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_TargetEntry:
+		case T_Var:
+		case T_Const:
+		case T_RelabelType:
+		case T_CollateExpr:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+			break;
+		case T_FuncExpr:
+			if (((FuncExpr *) node)->funcretset)
+				return true;
+			/* FALLTHROUGH */
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+			if (check_functions_in_node(node, func_is_partial, NULL))
+				return true;
+			break;
+		case T_MinMaxExpr:
+			if (comparison_is_partial(((MinMaxExpr *) node)->minmaxtype))
+				return true;
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, partial_walker, context);
+}
+
+bool
+ddir_expr_is_total(Node *expr)
+{
+	return !partial_walker(expr, NULL);
+}
