@@ -496,8 +496,11 @@ error_rows(DdirArena *root)
 	for (int s = 0; s < SOURCES; s++)
 		for (int c = 0; c < 2; c++)
 			world_arrangement(w, s, c);
-	w->keying[0][1]->fail = (Col) {0, 0};
-	w->keying[0][1]->fail_value = 13;
+	for (int c = 0; c < 2; c++)
+	{
+		w->keying[0][c]->fail = (Col) {0, 0};
+		w->keying[0][c]->fail_value = 13;
+	}
 	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0);
 	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 
@@ -514,15 +517,16 @@ error_rows(DdirArena *root)
 	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0);
 	ddir_sink_create(w->g, "late", join, catch_fns(&caught_late));
 	world_step(w);
-	CHECK_EQ(bag_count(&caught_late.errs, ROW(13, 2)), bag_count(&caught.errs, ROW(13, 2)));
+	CHECK(bag_count(&caught_late.errs, ROW(13, 2)) > 0);
 	CHECK_EQ(caught_late.rows.n, 1);
+	bag_clear(&caught_late.errs);
 	world_step(w);
-	CHECK_EQ(bag_count(&caught_late.errs, ROW(13, 2)), bag_count(&caught.errs, ROW(13, 2)));
+	CHECK_EQ(caught_late.errs.n, 0);
 
 	bag_add_now(&w->change[0], ROW(13, 2), -1);
 	world_step(w);
 	CHECK_EQ(bag_count(&caught.errs, ROW(13, 2)), 0);
-	CHECK_EQ(bag_count(&caught_late.errs, ROW(13, 2)), 0);
+	CHECK(bag_count(&caught_late.errs, ROW(13, 2)) < 0);
 	CHECK_EQ(ddir_arrange_errors(w->arr[0][1])->n, 0);
 }
 
