@@ -49,6 +49,17 @@ ddir_tupdesc_changed(TupleDesc desc, int i)
 #endif
 }
 
+/* Ownership of objects of every kind is asked for by one function from 16 on. */
+#if PG_VERSION_NUM >= 160000
+#define ddir_owns_database(oid, role) object_ownercheck(DatabaseRelationId, oid, role)
+#define ddir_owns_extension(oid, role) object_ownercheck(ExtensionRelationId, oid, role)
+#define ddir_owns_schema(oid, role) object_ownercheck(NamespaceRelationId, oid, role)
+#else
+#define ddir_owns_database(oid, role) pg_database_ownercheck(oid, role)
+#define ddir_owns_extension(oid, role) pg_extension_ownercheck(oid, role)
+#define ddir_owns_schema(oid, role) pg_namespace_ownercheck(oid, role)
+#endif
+
 /* Wait events of extensions have names from 17 on. */
 static inline uint32
 ddir_wait_event_new(const char *name)

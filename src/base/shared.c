@@ -38,6 +38,7 @@ static shmem_request_hook_type prev_shmem_request;
 static shmem_startup_hook_type prev_shmem_startup;
 
 static bool recheck_at_commit;
+static bool launch_at_commit;
 
 /* ----
  * Making it
@@ -355,6 +356,12 @@ ddir_commit_recheck(void)
 	recheck_at_commit = true;
 }
 
+void
+ddir_commit_wake_launcher(void)
+{
+	launch_at_commit = true;
+}
+
 /* The slot of this session's database, or NULL. */
 static DdirDatabaseSlot *
 my_database(void)
@@ -390,11 +397,11 @@ transaction_ends(XactEvent event, void *arg)
 	if (event != XACT_EVENT_COMMIT)
 	{
 		if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-			recheck_at_commit = false;
+			recheck_at_commit = launch_at_commit = false;
 		return;
 	}
 	if (ddir_shared == NULL ||
-		(XactLastCommitEnd == last_commit && !recheck_at_commit))
+		(XactLastCommitEnd == last_commit && !recheck_at_commit && !launch_at_commit))
 		return;					/* nothing was written */
 	last_commit = XactLastCommitEnd;
 
@@ -405,7 +412,12 @@ transaction_ends(XactEvent event, void *arg)
 		if (slot)
 			slot->recheck = true;
 		if (slot == NULL || slot->pid == 0)
-			ddir_wake_launcher();
+			launch_at_commit = true;
+	}
+	if (launch_at_commit)
+	{
+		launch_at_commit = false;
+		ddir_wake_launcher();
 	}
 	if (slot == NULL || slot->pid == 0 || slot->pid == MyProcPid)
 		return;

@@ -197,6 +197,9 @@ extern void ddir_wake_waiters(DdirDatabaseSlot *slot);
  */
 extern void ddir_commit_recheck(void);
 
+/* When this transaction commits, the launcher looks for databases. */
+extern void ddir_commit_wake_launcher(void);
+
 /* the commit callback of every backend is registered by ddir_shared_init */
 
 extern const char *ddir_view_state_name(DdirViewState state);
