@@ -91,6 +91,7 @@ typedef struct Program
 	Outputs		keycol;
 	Outputs		order;
 	Oid		   *order_type;
+	bool	   *order_desc;
 } Program;
 
 /* A bundle on its way through a program. */
@@ -422,8 +423,14 @@ ddir_program_make(MemoryContext cxt, const DdirProgramSpec *spec)
 	if (!spec->no_row)
 		p->row = ddir_rowtype_from_exprs(spec->targets);
 	p->order_type = palloc(list_length(spec->order) * sizeof(Oid) + 1);
+	p->order_desc = palloc(list_length(spec->order) * sizeof(bool) + 1);
 	foreach(lc, spec->order)
-		p->order_type[foreach_current_index(lc)] = getBaseType(exprType(lfirst(lc)));
+	{
+		int			k = foreach_current_index(lc);
+
+		p->order_type[k] = getBaseType(exprType(lfirst(lc)));
+		p->order_desc[k] = spec->descending && spec->descending[k];
+	}
 
 	/* the right to call functions is checked here, so it must be the owner's */
 	before = ddir_act_as(spec->owner);
@@ -487,7 +494,7 @@ write_val(Program *p, const DdirBundle *in, uint32 i, DdirDeltas *out)
 	move(&p->order);
 	for (int k = 0; k < p->order.n; k++)
 		len += ddir_order_encode(p->order_type[k], p->order.values[k],
-								 p->order.isnull[k], false, out, len);
+								 p->order.isnull[k], p->order_desc[k], out, len);
 	if (!p->no_row)
 	{
 		move(&p->target);

@@ -50,6 +50,7 @@ typedef struct DdirProgramSpec
 	DdirKeySpec *key;			/* NULL: unkeyed */
 	List	   *order;			/* Exprs whose order encoding goes before the
 								 * image */
+	const bool *descending;		/* for each of order; NULL: none is */
 	bool		order_descending;	/* encoded so that the greatest comes
 									 * first */
 } DdirProgramSpec;
