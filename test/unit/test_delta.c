@@ -227,8 +227,8 @@ consolidation(DdirArena *root)
 static void
 large(DdirArena *root)
 {
-	Shape		s = {.keyed = true, .coords = 1, .rows = 100000, .keys = 20000,
-		.key_width = 8, .vals = 50, .val_width = 8, .times = 1, .ones = true};
+	Shape		s = {.keyed = true,.coords = 1,.rows = 100000,.keys = 20000,
+	.key_width = 8,.vals = 50,.val_width = 8,.times = 1,.ones = true};
 
 	check_shape(root, &s);
 	s.keys = 1;
@@ -292,7 +292,7 @@ hashing(DdirArena *root)
 	CHECK(ddir_bytes_cmp("b", 1, "abc", 3) > 0);
 	CHECK(ddir_bytes_cmp("", 0, "", 0) == 0);
 	CHECK(ddir_bytes_cmp("12345678\xff", 9, "12345678\x01", 9) > 0);
-	CHECK(ddir_bytes_cmp("\xff""2345678", 8, "\x01""2345678", 8) > 0);
+	CHECK(ddir_bytes_cmp("\xff" "2345678", 8, "\x01" "2345678", 8) > 0);
 	CHECK(ddir_bytes_prefix((const uint8_t *) "\x01", 1) == UINT64_C(0x0100000000000000));
 }
 
@@ -353,13 +353,13 @@ splitting(DdirArena *root)
 	ddir_deltas_init(&rest, root, 1, true);
 	ddir_frontier_init(&upper, root, 1);
 	ddir_frontier_init(&held, root, 1);
-	ddir_frontier_insert(&upper, (uint64_t[]) {4});
+	ddir_frontier_insert(&upper, AT(4));
 
-	ddir_deltas_push(&d, "k", 1, "a", 1, (uint64_t[]) {5}, 1);
+	ddir_deltas_push(&d, "k", 1, "a", 1, AT(5), 1);
 	for (int i = 0; i < 100; i++)
-		ddir_deltas_push(&d, "k", 1, "b", 1, (uint64_t[]) {i % 4}, 1);
-	ddir_deltas_push(&d, "k", 1, "c", 1, (uint64_t[]) {7}, 1);
-	ddir_deltas_push(&d, "k", 1, "a", 1, (uint64_t[]) {5}, -1);
+		ddir_deltas_push(&d, "k", 1, "b", 1, AT(i % 4), 1);
+	ddir_deltas_push(&d, "k", 1, "c", 1, AT(7), 1);
+	ddir_deltas_push(&d, "k", 1, "a", 1, AT(5), -1);
 	ddir_deltas_split(&d, &upper, &rest, &held);
 	CHECK_EQ(d.n, 4);
 	CHECK_EQ(d.diff[3], 25);
@@ -371,7 +371,7 @@ splitting(DdirArena *root)
 	ddir_deltas_split(&d, &upper, &rest, &held);
 	CHECK_EQ(d.n, 4);
 	CHECK_EQ(held.n, 0);
-	ddir_frontier_insert(&upper, (uint64_t[]) {0});
+	ddir_frontier_insert(&upper, AT(0));
 	ddir_deltas_split(&d, &upper, &rest, &held);
 	CHECK_EQ(d.n, 0);
 	CHECK_EQ(rest.n, 5);
@@ -473,8 +473,8 @@ limits(DdirArena *root)
 static void
 work_to_fail(DdirArena *root)
 {
-	Shape		s = {.keyed = true, .coords = 2, .rows = 60, .keys = 5,
-		.key_width = 0, .vals = 50, .val_width = 0, .times = 3};
+	Shape		s = {.keyed = true,.coords = 2,.rows = 60,.keys = 5,
+	.key_width = 0,.vals = 50,.val_width = 0,.times = 3};
 	DdirDeltas	d;
 	DdirDeltas	e;
 

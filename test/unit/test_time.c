@@ -375,14 +375,14 @@ examples(DdirArena *root)
 
 	ddir_frontier_init(&f, root, 2);
 	CHECK(!ddir_frontier_beyond(&f, t.c));
-	ddir_frontier_insert(&f, (uint64_t[]) {4, 8});
-	ddir_frontier_insert(&f, (uint64_t[]) {5, 3});
+	ddir_frontier_insert(&f, AT(4, 8));
+	ddir_frontier_insert(&f, AT(5, 3));
 	CHECK_EQ(f.n, 2);
 	CHECK(ddir_frontier_advance(&f, t.c));
 	CHECK_EQ(t.c[0], 4);
 	CHECK_EQ(t.c[1], 7);
 
-	ddir_frontier_insert(&f, (uint64_t[]) {4, 2});
+	ddir_frontier_insert(&f, AT(4, 2));
 	CHECK_EQ(f.n, 1);
 	ddir_frontier_init_least(&g, root, 2);
 	CHECK_EQ(g.n, 1);

@@ -55,6 +55,9 @@ typedef struct UnitCase
 #define UNIT_CASE(f)	{#f, f}
 #define UNIT_COUNT(a)	((int) (sizeof(a) / sizeof((a)[0])))
 
+/* a time written out */
+#define AT(...) ((const uint64_t[]) {__VA_ARGS__})
+
 static int	unit_passed;
 static int	unit_failed;
 static int	unit_shown;			/* failures of the case */
