@@ -21,6 +21,7 @@
 #include "utils/acl.h"
 #include "utils/wait_event.h"
 #include "utils/pg_locale.h"
+#include "utils/rel.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
@@ -159,5 +160,75 @@ ddir_compat_origin_setup(RepOriginId origin)
 	replorigin_session_setup(origin);
 #endif
 }
+
+/*
+ * Decoded changes: the old or new tuple of one, as a HeapTuple or NULL.
+ */
+#if PG_VERSION_NUM >= 170000
+#define ddir_compat_change_tuple(t) (t)
+#else
+#define ddir_compat_change_tuple(t) ((t) ? &(t)->tuple : NULL)
+#endif
+
+/*
+ * Replication slots: a logical one that is dropped unless it is made to
+ * persist; take one that nobody else may have; has it been invalidated?
+ */
+#if PG_VERSION_NUM >= 170000
+#define ddir_compat_slot_create(name) \
+	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false, false, false)
+#else
+#define ddir_compat_slot_create(name) \
+	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false)
+#endif
+#if PG_VERSION_NUM >= 180000
+#define ddir_compat_slot_acquire(name) ReplicationSlotAcquire(name, true, true)
+#else
+#define ddir_compat_slot_acquire(name) ReplicationSlotAcquire(name, true)
+#endif
+#if PG_VERSION_NUM >= 160000
+#define ddir_compat_slot_invalidated(slot) ((slot)->data.invalidated != RS_INVAL_NONE)
+#else
+#define ddir_compat_slot_invalidated(slot) \
+	((slot)->data.invalidated_at != InvalidXLogRecPtr)
+#endif
+
+/* Where a relation's file is. */
+#if PG_VERSION_NUM >= 160000
+typedef RelFileLocator DdirLocator;
+#define ddir_compat_locator(rel) ((rel)->rd_locator)
+#define ddir_compat_locator_equal(a, b) RelFileLocatorEquals(a, b)
+#else
+typedef RelFileNode DdirLocator;
+#define ddir_compat_locator(rel) ((rel)->rd_node)
+#define ddir_compat_locator_equal(a, b) RelFileNodeEquals(a, b)
+#endif
+
+/*
+ * Writing rows.  What an update means for indexes (DdirIndexUpdate) is handed
+ * from the one call to the other; the columns that may not change in an update
+ * that touches no index are those of all indexes, summarizing ones too.
+ */
+#if PG_VERSION_NUM >= 160000
+typedef TU_UpdateIndexes DdirIndexUpdate;
+#define ddir_compat_index_update_due(u) ((u) != TU_None)
+#define ddir_compat_index_update(rri, slot, estate, u) \
+	((void) ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL, \
+								  (u) == TU_Summarizing))
+#define ddir_compat_index_insert(rri, slot, estate) \
+	((void) ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL, false))
+#define ddir_compat_indexed_columns(rel) \
+	bms_union(RelationGetIndexAttrBitmap(rel, INDEX_ATTR_BITMAP_HOT_BLOCKING), \
+			  RelationGetIndexAttrBitmap(rel, INDEX_ATTR_BITMAP_SUMMARIZED))
+#else
+typedef bool DdirIndexUpdate;
+#define ddir_compat_index_update_due(u) (u)
+#define ddir_compat_index_update(rri, slot, estate, u) \
+	((void) ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL))
+#define ddir_compat_index_insert(rri, slot, estate) \
+	((void) ExecInsertIndexTuples(rri, slot, estate, false, false, NULL, NIL))
+#define ddir_compat_indexed_columns(rel) \
+	RelationGetIndexAttrBitmap(rel, INDEX_ATTR_BITMAP_ALL)
+#endif
 
 #endif							/* DDIR_BASE_COMPAT_H */
