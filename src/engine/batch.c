@@ -30,7 +30,7 @@
 
 DdirBatch *
 ddir_batch_create(DdirArena *arena, int coords, const DdirFrontier *lower,
-				  const DdirFrontier *upper, const DdirFrontier *since)
+				  const DdirFrontier *upper)
 {
 	DdirArena  *own;
 	DdirBatch  *b;
@@ -47,8 +47,7 @@ ddir_batch_create(DdirArena *arena, int coords, const DdirFrontier *lower,
 	ddir_frontier_copy(&b->lower, lower);
 	ddir_frontier_init(&b->upper, own, coords);
 	ddir_frontier_copy(&b->upper, upper);
-	ddir_frontier_init(&b->since, own, coords);
-	ddir_frontier_copy(&b->since, since);
+	ddir_frontier_init_least(&b->since, own, coords);
 	return b;
 }
 
@@ -79,12 +78,13 @@ DdirBatch *
 ddir_batch_widen(DdirArena *arena, DdirBatch *a, DdirBatch *b)
 {
 	DdirBatch  *full = a->n > 0 ? a : b;
-	DdirBatch  *wide = ddir_batch_create(arena, a->coords, &a->lower, &b->upper, &full->since);
+	DdirBatch  *wide = ddir_batch_create(arena, a->coords, &a->lower, &b->upper);
 	DdirBatch	lanes = *full;
 
 	ddir_check(a->n == 0 || b->n == 0);
 	ddir_check(ddir_frontier_equal(&a->upper, &b->lower));
 
+	ddir_frontier_copy(&wide->since, &full->since);
 	if (full->n == 0)
 	{
 		ddir_batch_close(wide, 0);
@@ -329,7 +329,7 @@ DdirBatch *
 ddir_batch_build(DdirArena *arena, DdirDeltas *rows,
 				 const DdirFrontier *lower, const DdirFrontier *upper)
 {
-	DdirBatch  *b = ddir_batch_create(arena, rows->coords, lower, upper, lower);
+	DdirBatch  *b = ddir_batch_create(arena, rows->coords, lower, upper);
 	DdirOrder	o;
 	uint32_t	slot = 0;
 

@@ -116,7 +116,7 @@ ddir_batch_key(const DdirBatch *b, uint32_t i, uint64_t *room)
 
 /*
  * Takes the rows of "rows" (left empty).  lower and upper as described above;
- * since starts as lower.
+ * since starts as the least frontier: nothing has been advanced.
  */
 extern DdirBatch *ddir_batch_build(DdirArena *arena, DdirDeltas *rows,
 								   const DdirFrontier *lower, const DdirFrontier *upper);
@@ -159,8 +159,7 @@ extern size_t ddir_merge_bytes(const DdirMerge *m);
 /* a batch without rows, in an arena of its own */
 extern DdirBatch *ddir_batch_create(DdirArena *arena, int coords,
 									const DdirFrontier *lower,
-									const DdirFrontier *upper,
-									const DdirFrontier *since);
+									const DdirFrontier *upper);
 
 /* a directory fit for so many rows and keys, if it pays; filled row by row */
 extern void ddir_batch_dir_create(DdirBatch *b, uint32_t n, uint32_t keys);

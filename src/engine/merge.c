@@ -252,7 +252,8 @@ ddir_merge_begin(DdirArena *arena, DdirBatch *a, DdirBatch *b, const DdirFrontie
 	}
 	side_init(&m->side[0], a, floor);
 	side_init(&m->side[1], b, floor);
-	m->out = ddir_batch_create(arena, a->coords, &a->lower, &b->upper, since);
+	m->out = ddir_batch_create(arena, a->coords, &a->lower, &b->upper);
+	ddir_frontier_copy(&m->out->since, since);
 	ddir_frontier_join(&m->out->since, &a->since);
 	ddir_frontier_join(&m->out->since, &b->since);
 	make_lanes(m);

@@ -61,6 +61,7 @@ struct DdirSpine
 	DdirArena  *parent;
 	int			coords;
 	uint32_t	rows_max;		/* of a merged batch */
+	uint64_t	work;
 	DdirFrontier upper;
 	DdirFrontier since;
 	DdirFrontier physical;
@@ -171,6 +172,16 @@ widen(DdirSpine *s, DdirBatch *a, DdirBatch *b)
 	return wide;
 }
 
+static bool
+work_merge(DdirSpine *s, DdirMerge *m, int64_t *fuel)
+{
+	int64_t		before = *fuel;
+	bool		done = ddir_merge_work(m, fuel);
+
+	s->work += before - *fuel;
+	return done;
+}
+
 /* Empty a layer, completing its merge; NULL if it is vacant. */
 static DdirBatch *
 take_layer(DdirSpine *s, int level)
@@ -181,7 +192,7 @@ take_layer(DdirSpine *s, int level)
 
 	if (l->merge)
 	{
-		ddir_merge_work(l->merge, &fuel);
+		work_merge(s, l->merge, &fuel);
 		b = ddir_merge_done(l->merge);
 		ddir_batch_unref(l->older);
 		ddir_batch_unref(l->younger);
@@ -260,7 +271,7 @@ apply_fuel(DdirSpine *s, int64_t fuel)
 	{
 		int64_t		left = fuel;
 
-		if (s->layer[i].merge && ddir_merge_work(s->layer[i].merge, &left))
+		if (s->layer[i].merge && work_merge(s, s->layer[i].merge, &left))
 			put_layer(s, i + 1, take_layer(s, i));
 	}
 }
@@ -516,8 +527,7 @@ begin_idle_merge(DdirSpine *s, int64_t fuel)
 
 		if (!worth_rewriting(s, only))
 			return false;
-		none = ddir_batch_create(s->parent, s->coords, &only->upper, &only->upper,
-								 &only->upper);
+		none = ddir_batch_create(s->parent, s->coords, &only->upper, &only->upper);
 		ddir_batch_close(none, 0);
 		begin_merge(s, low, none);
 		return true;
@@ -549,7 +559,7 @@ ddir_spine_exert(DdirSpine *s, int64_t fuel)
 			if (s->layer[i].merge == NULL)
 				continue;
 			merging = true;
-			if (!ddir_merge_work(s->layer[i].merge, &fuel))
+			if (!work_merge(s, s->layer[i].merge, &fuel))
 				return true;
 			b = take_layer(s, i);
 			level = level_of(b->n) <= i ? i : i + 1;
@@ -582,6 +592,12 @@ const DdirFrontier *
 ddir_spine_physical(const DdirSpine *s)
 {
 	return &s->physical;
+}
+
+uint64_t
+ddir_spine_work(const DdirSpine *s)
+{
+	return s->work;
 }
 
 static void

@@ -54,6 +54,9 @@ extern const DdirFrontier *ddir_spine_since(const DdirSpine *s);	/* compacted by
 extern uint64_t ddir_spine_rows(const DdirSpine *s);
 extern size_t ddir_spine_bytes(const DdirSpine *s);
 
+/* rows merges have used up since creation: what the trace's upkeep cost */
+extern uint64_t ddir_spine_work(const DdirSpine *s);
+
 /*
  * A new reader starts at the trace's since and physical frontier.
  * It is an error to import a closed trace (empty logical frontier).
