@@ -339,10 +339,16 @@ proj_whole(DdirArena *arena, int keycol, int ncols)
 	Proj	   *p = ddir_alloc0(arena, sizeof(Proj));
 
 	p->nkey = 1;
-	p->key[0] = (Col) {0, keycol};
+	p->key[0] = (Col)
+	{
+		0, keycol
+	};
 	p->nval = ncols;
 	for (int i = 0; i < ncols; i++)
-		p->val[i] = (Col) {0, i};
+		p->val[i] = (Col)
+	{
+		0, i
+	};
 	p->fail.rel = -1;
 	return p;
 }
@@ -362,14 +368,26 @@ flow_join_random(JoinSpec *spec, int nrel, int nsources)
 		spec->source[r] = flow_below(nsources);
 		if (r == 0)
 			continue;
-		spec->eq[spec->neq][0] = (Col) {flow_below(r), flow_below(2)};
-		spec->eq[spec->neq++][1] = (Col) {r, flow_below(2)};
+		spec->eq[spec->neq][0] = (Col)
+		{
+			flow_below(r), flow_below(2)
+		};
+		spec->eq[spec->neq++][1] = (Col)
+		{
+			r, flow_below(2)
+		};
 	}
 	/* close a cycle */
 	if (nrel > 2 && flow_below(2))
 	{
-		spec->eq[spec->neq][0] = (Col) {0, flow_below(2)};
-		spec->eq[spec->neq++][1] = (Col) {nrel - 1, flow_below(2)};
+		spec->eq[spec->neq][0] = (Col)
+		{
+			0, flow_below(2)
+		};
+		spec->eq[spec->neq++][1] = (Col)
+		{
+			nrel - 1, flow_below(2)
+		};
 	}
 }
 
@@ -434,7 +452,8 @@ maker_stage(JoinMaker *m, DdirStage *stage, bool *bound)
 
 DdirNode *
 flow_join_create(DdirGraph *g, DdirArena *arena, const JoinSpec *spec,
-				 FlowArrangement arrangement, void *ctx, int import_path)
+				 FlowArrangement arrangement, void *ctx, int import_path,
+				 FlowJoinMaker make)
 {
 	JoinMaker	m = {arena, spec, arrangement, ctx};
 	DdirPath	path[4];
@@ -447,7 +466,10 @@ flow_join_create(DdirGraph *g, DdirArena *arena, const JoinSpec *spec,
 
 		for (int r = 0; r < spec->nrel; r++)
 			for (int c = 0; c < 2; c++)
-				out->val[out->nval++] = (Col) {r, c};
+				out->val[out->nval++] = (Col)
+			{
+				r, c
+			};
 		bound[d] = true;
 		path[d].arr = maker_arrangement(&m, d, flow_below(2));
 		path[d].nstages = spec->nrel - 1;
@@ -456,7 +478,7 @@ flow_join_create(DdirGraph *g, DdirArena *arena, const JoinSpec *spec,
 		for (int s = 0; s < spec->nrel - 1; s++)
 			maker_stage(&m, &stage[d][s], bound);
 	}
-	return ddir_join_create(g, "join", spec->nrel, m.narr, m.arr, path, import_path);
+	return make(g, "join", spec->nrel, m.narr, m.arr, path, import_path);
 }
 
 static void

@@ -118,12 +118,17 @@ typedef struct JoinSpec
 /* An arrangement of a source's whole rows by one of their columns. */
 typedef DdirNode *(*FlowArrangement) (void *ctx, int source, int keycol);
 
+/* ddir_join_create, or a like of it */
+typedef DdirNode *(*FlowJoinMaker) (DdirGraph *g, const char *label, int nrel,
+									int narr, DdirNode *const *arrange,
+									const DdirPath *paths, int import_path);
+
 /* connected; chains, stars and cycles, with self joins */
 extern void flow_join_random(JoinSpec *spec, int nrel, int nsources);
 /* output: all columns of all relations */
 extern DdirNode *flow_join_create(DdirGraph *g, DdirArena *arena, const JoinSpec *spec,
 								  FlowArrangement arrangement, void *ctx,
-								  int import_path);
+								  int import_path, FlowJoinMaker make);
 /* by definition: every combination of updates, at the join of their times */
 extern void flow_join_brute(const JoinSpec *spec, const Bag *source, Bag *out);
 

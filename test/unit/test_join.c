@@ -162,7 +162,7 @@ random_joins(DdirArena *root)
 
 		flow_join_random(&spec, nrel, SOURCES);
 		join = flow_join_create(w->g, root, &spec, world_arrangement, w,
-								unit_below(nrel));
+								unit_below(nrel), ddir_join_create);
 		sink = ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 		ddir_node_release(join);
 		for (int tick = 0; tick < 24; tick++)
@@ -189,7 +189,8 @@ times_of_output(DdirArena *root)
 {
 	World	   *w = world_create(root);
 	JoinSpec	spec = {2, {0, 1}, 1, {{{0, 1}, {1, 0}}}};
-	DdirNode   *join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0);
+	DdirNode   *join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
+								  ddir_join_create);
 
 	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 	for (int tick = 0; tick < 10; tick++)
@@ -220,14 +221,15 @@ late_import(DdirArena *root)
 		for (int s = 0; s < SOURCES; s++)
 			for (int c = 0; c < 2; c++)
 				world_arrangement(w, s, c);
-		join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0);
+		join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
+								  ddir_join_create);
 		ddir_sink_create(w->g, "early", join, catch_fns(&caught));
 		for (int tick = 0; tick < 12; tick++)
 		{
 			if (tick == 6)
 			{
 				join = flow_join_create(w->g, root, &spec, world_arrangement, w,
-										unit_below(spec.nrel));
+										unit_below(spec.nrel), ddir_join_create);
 				ddir_sink_create(w->g, "late", join, catch_fns(&caught_late));
 			}
 			for (int s = 0; s < SOURCES; s++)
@@ -460,7 +462,8 @@ hub_in_chunks(DdirArena *root)
 {
 	World	   *w = world_create(root);
 	JoinSpec	spec = {3, {0, 0, 1}, 2, {{{0, 0}, {1, 0}}, {{1, 0}, {2, 0}}}};
-	DdirNode   *join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0);
+	DdirNode   *join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
+								  ddir_join_create);
 	Meter		meter = {w->g};
 	DdirSinkFns fns = {&meter, meter_rows, meter_rows};
 	size_t		before;
@@ -501,7 +504,8 @@ error_rows(DdirArena *root)
 		w->keying[0][c]->fail = (Col) {0, 0};
 		w->keying[0][c]->fail_value = 13;
 	}
-	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0);
+	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
+								  ddir_join_create);
 	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 
 	bag_add_now(&w->change[0], ROW(13, 2), 1);
@@ -514,7 +518,8 @@ error_rows(DdirArena *root)
 	CHECK_EQ(ddir_arrange_errors(w->arr[0][1])->n, 1);
 
 	/* a late consumer learns of it, once and only in its first step */
-	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0);
+	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
+								  ddir_join_create);
 	ddir_sink_create(w->g, "late", join, catch_fns(&caught_late));
 	world_step(w);
 	CHECK(bag_count(&caught_late.errs, ROW(13, 2)) > 0);
@@ -535,7 +540,8 @@ refused_call(DdirArena *root)
 {
 	World	   *w = world_create(root);
 	JoinSpec	spec = {2, {0, 1}, 1, {{{0, 1}, {1, 0}}}};
-	DdirNode   *join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0);
+	DdirNode   *join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
+								  ddir_join_create);
 
 	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 	w->keying[0][1]->refuse = true;
@@ -586,7 +592,8 @@ small_run(DdirArena *root)
 	DdirNode   *join;
 
 	flow_join_random(&spec, 3, SOURCES);
-	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0);
+	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
+								  ddir_join_create);
 	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 	join = triangles_create(w->g, root, w->source[0]);
 	ddir_sink_create(w->g, "triangles", join, catch_fns(&caught_late));
