@@ -5,8 +5,9 @@
  *
  * A session's only part in maintenance is its commit callback: it sets the
  * latch of the maintainer if that sleeps.  It runs at the end of every
- * transaction of every database, so it takes no lock, allocates nothing and
- * raises no error, and returns at once where nothing was written.
+ * transaction of every database, so it allocates nothing and raises no error,
+ * takes no lock unless views were made, and returns at once where nothing was
+ * written.
  *
  * The slot of the session's database is remembered together with the
  * generation of the assignment, so that a database without ddir views costs
@@ -141,6 +142,7 @@ reset_database(DdirDatabaseSlot *slot, Oid dbid)
 	pg_atomic_write_u64(&slot->caught_up, 0);
 	slot->disabled = false;
 	slot->leave = 0;
+	slot->evicting = false;
 	slot->recheck = false;
 	slot->started = 0;
 	slot->steps = 0;
@@ -152,7 +154,7 @@ reset_database(DdirDatabaseSlot *slot, Oid dbid)
 	slot->failures = 0;
 	slot->last_exit = 0;
 	slot->trouble_sqlstate = 0;
-	slot->trouble[0] = '\0';
+	slot->trouble[0] = slot->remedy[0] = '\0';
 	memset(slot->request, 0, sizeof(slot->request));
 	slot->dbid = dbid;
 	pg_atomic_fetch_add_u32(&ddir_shared->generation, 1);
@@ -287,7 +289,7 @@ ddir_shared_claim(void)
 		slot->latch = MyLatch;
 		slot->started = GetCurrentTimestamp();
 		slot->trouble_sqlstate = 0;
-		slot->trouble[0] = '\0';
+		slot->trouble[0] = slot->remedy[0] = '\0';
 		pg_atomic_write_u32(&slot->sleeping, 0);
 		/* what the last one was answering nobody will answer */
 		for (int i = 0; i < DDIR_REQUESTS_MAX; i++)
@@ -362,6 +364,21 @@ ddir_commit_wake_launcher(void)
 	launch_at_commit = true;
 }
 
+/* Views were made or changed: the rare case, which may take the lock. */
+static void
+tell_recheck(void)
+{
+	DdirDatabaseSlot *slot;
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	slot = ddir_shared_database(MyDatabaseId, true);
+	if (slot)
+		slot->recheck = true;
+	LWLockRelease(ddir_shared->lock);
+	if (slot == NULL || slot->pid == 0)
+		launch_at_commit = true;
+}
+
 /* The slot of this session's database, or NULL. */
 static DdirDatabaseSlot *
 my_database(void)
@@ -405,20 +422,17 @@ transaction_ends(XactEvent event, void *arg)
 		return;					/* nothing was written */
 	last_commit = XactLastCommitEnd;
 
-	slot = my_database();
 	if (recheck_at_commit)
 	{
 		recheck_at_commit = false;
-		if (slot)
-			slot->recheck = true;
-		if (slot == NULL || slot->pid == 0)
-			launch_at_commit = true;
+		tell_recheck();
 	}
 	if (launch_at_commit)
 	{
 		launch_at_commit = false;
 		ddir_wake_launcher();
 	}
+	slot = my_database();
 	if (slot == NULL || slot->pid == 0 || slot->pid == MyProcPid)
 		return;
 	if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)

@@ -122,6 +122,7 @@ typedef struct DdirDatabaseSlot
 	bool		disabled;		/* by ddir.disable() */
 	int			leave;			/* so many want the maintainer away (database
 								 * DDL); it exits while this is not 0 */
+	bool		evicting;		/* one of those is the launcher, for the slot */
 	bool		recheck;		/* catalog to be compared again */
 	ConditionVariable changed;
 	TimestampTz started;
@@ -134,7 +135,8 @@ typedef struct DdirDatabaseSlot
 	int			failures;		/* exits by error in a row, for backoff */
 	TimestampTz last_exit;
 	int			trouble_sqlstate;	/* why no maintainer can run; 0: nothing */
-	char		trouble[DDIR_REASON_LEN];
+	char		trouble[DDIR_REASON_LEN];	/* a sentence, */
+	char		remedy[DDIR_REASON_LEN];	/* and another */
 	DdirRequestSlot request[DDIR_REQUESTS_MAX];
 } DdirDatabaseSlot;
 

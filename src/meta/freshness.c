@@ -204,6 +204,7 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 		out->result = DDIR_FRESHNESS_NO_MAINTAINER;
 		out->sqlstate = db->trouble_sqlstate;
 		strlcpy(out->reason, db->trouble, DDIR_REASON_LEN);
+		strlcpy(out->message, db->remedy, DDIR_REASON_LEN);
 	}
 	else if (out->frontier >= out->target && out->state != DDIR_VIEW_SUSPENDED)
 	{
@@ -386,8 +387,8 @@ ddir_freshness_raise(const DdirFreshness *f, long ms)
 			ereport(ERROR,
 					(errcode(f->sqlstate),
 					 errmsg("no ddir maintainer can run for this database"),
-					 errdetail("%s", f->reason),
-					 errhint("ddir.workers and the server's log say more.")));
+					 errdetail_internal("%s", f->reason),
+					 errhint("%s", f->message)));
 			break;
 		case DDIR_FRESHNESS_GONE:
 			ereport(ERROR,

@@ -49,7 +49,7 @@ typedef struct DdirFreshness
 	uint64		rows_total;
 	int			sqlstate;
 	char		reason[DDIR_REASON_LEN];
-	char		message[DDIR_REASON_LEN];
+	char		message[DDIR_REASON_LEN];	/* NO_MAINTAINER: the hint */
 } DdirFreshness;
 
 /* Everything committed before this call ended before it; 55000 in recovery. */
