@@ -286,14 +286,10 @@ store_varlena(uint8_t *p, const DdirColumnType *c, const struct varlena *v)
 	}
 	else
 	{
-		union
-		{
-			int32		align;
-			char		bytes[VARHDRSZ];
-		}			header;
+		varattrib_4b header;
 
-		SET_VARSIZE(header.bytes, payload + VARHDRSZ);
-		memcpy(p, header.bytes, VARHDRSZ);
+		SET_VARSIZE(&header, payload + VARHDRSZ);
+		memcpy(p, &header, VARHDRSZ);
 		p += VARHDRSZ;
 	}
 	memcpy(p, VARDATA_ANY(v), payload);
