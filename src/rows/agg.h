@@ -76,8 +76,8 @@ typedef enum DdirAggMethod
 
 typedef struct DdirAgg
 {
-	Aggref	   *ref;			/* the call; the expressions in its args are not
-								 * looked at, but for their types */
+	Aggref	   *ref;			/* the call; the expressions in its args are
+								 * not looked at, but for their types */
 	DdirAggMethod method;
 	int			port;			/* FOLD: input whose rows hold the arguments */
 	int			nargs;			/* FOLD: 0 (count(*)) or 1 */
@@ -93,11 +93,12 @@ typedef struct DdirAggPlan
 	int			nports;
 	const DdirRowType *const *arr_type; /* image part of each arrangement */
 	DdirKeySpec *key;			/* of the group; may be NULL without keys */
-	int			label_arr;		/* lossy keys: the arrangement of labels; or -1 */
+	int			label_arr;		/* lossy keys: the arrangement of labels; or
+								 * -1 */
 	int			naggs;
 	DdirAgg    *agg;
-	Oid			owner;			/* whose rights recomputing uses; InvalidOid: as
-								 * it is */
+	Oid			owner;			/* whose rights recomputing uses; InvalidOid:
+								 * as it is */
 } DdirAggPlan;
 
 /*
