@@ -75,6 +75,7 @@ typedef struct Database
 	bool		look;			/* to be probed */
 	TimestampTz not_before;		/* of the next probe */
 	TimestampTz last_exit;		/* of the maintainer, as far as known */
+	bool		running;		/* its maintainer was, when last looked at */
 	BackgroundWorkerHandle *starting;	/* the maintainer, while it starts */
 } Database;
 
@@ -320,9 +321,9 @@ start_maintainer(Database *db)
 		no_worker(db);
 }
 
-/* Its process ended before it took its slot: count that as a failure. */
+/* Its process ended and did not say how: count that as a failure. */
 static void
-maintainer_did_not_start(Database *db)
+maintainer_failed(Database *db)
 {
 	DdirDatabaseSlot *slot;
 	int			failures = 1;
@@ -459,6 +460,7 @@ tend(Database *db)
 		if (db->starting)
 			pfree(db->starting);
 		db->starting = NULL;
+		db->running = true;
 		db->look = false;
 		return LOOK_MS;
 	}
@@ -468,9 +470,11 @@ tend(Database *db)
 			return LOOK_MS;
 		pfree(db->starting);
 		db->starting = NULL;
-		if (s.last_exit == db->last_exit)
-			maintainer_did_not_start(db);
+		db->running = true;
 	}
+	if (db->running && s.last_exit == db->last_exit)
+		maintainer_failed(db);
+	db->running = false;
 	if (s.slot && s.last_exit != db->last_exit)
 		note_exit(db, &s);
 	if (s.recheck)
