@@ -335,12 +335,29 @@ prepare_tables(DdirMaintainer *m)
 	return true;
 }
 
+static int
+columns_of(Oid relid)
+{
+	HeapTuple	tup;
+	int			natts = 0;
+
+	StartTransactionCommand();
+	tup = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	if (HeapTupleIsValid(tup))
+	{
+		natts = ((Form_pg_class) GETSTRUCT(tup))->relnatts;
+		ReleaseSysCache(tup);
+	}
+	CommitTransactionCommand();
+	return natts;
+}
+
 /*
- * A table has columns that its source node does not know: those who read the
- * node have to be built anew with it.
+ * A table has other columns than when its source node was made: those who read
+ * the node have to be built anew with it, as images follow the table's shape.
  */
 static bool
-widen_sources(DdirMaintainer *m)
+reshape_sources(DdirMaintainer *m)
 {
 	DdirHydration *h = m->hydration;
 	ListCell   *lc;
@@ -348,12 +365,11 @@ widen_sources(DdirMaintainer *m)
 	foreach(lc, h->sources)
 	{
 		Source	   *s = lfirst(lc);
-		int			last = bms_num_members(s->used) > 0 ? bms_prev_member(s->used, -1) : 0;
+		int			width = ddir_share_width(m->share, s->relid);
 
-		if (ddir_share_width(m->share, s->relid) != 0 &&
-			last > ddir_share_width(m->share, s->relid))
+		if (width != 0 && width != columns_of(s->relid))
 		{
-			ddir_views_rehydrate_readers(m, s->relid, "a column was added to a table it reads");
+			ddir_views_rehydrate_readers(m, s->relid, "columns were added to a table it reads");
 			return true;
 		}
 	}
@@ -803,7 +819,7 @@ compute(DdirMaintainer *m)
 
 	if (!failed)
 	{
-		ddir_step_installed(m, true);
+		ddir_step_ended(m, true);
 		foreach(lc, h->views)
 			finish_view(m, lfirst(lc));
 		end_hydration(m);
@@ -818,7 +834,7 @@ compute(DdirMaintainer *m)
 	}
 
 	/* whose fault it is shows when each is tried by itself */
-	ddir_step_installed(m, false);
+	ddir_step_ended(m, false);
 	ereport(LOG,
 			(errmsg("ddir: hydration failed: %s", message)));
 	for (int i = list_length(views) - 1; i >= 0; i--)
@@ -860,7 +876,7 @@ ddir_hydrate_advance(DdirMaintainer *m)
 	switch (h->phase)
 	{
 		case DDIR_HYDRATION_IDENTITY:
-			if (!prepare_tables(m) || widen_sources(m))
+			if (!prepare_tables(m) || reshape_sources(m))
 				return;
 			start_settling(m);
 			break;

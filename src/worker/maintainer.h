@@ -52,6 +52,10 @@ typedef struct DdirMaintained
 	bool		blocked;		/* suspended because a view it reads is */
 	bool		reconcile;		/* the residue is all contents, not a change */
 	bool		lagging;		/* a row in ddir._lagging says so */
+	/* in the transaction that runs; settled at its end */
+	bool		done;			/* its table is as computed */
+	bool		lag_noted;		/* the row in ddir._lagging is of this transaction */
+	uint64		rows_written;
 	bool		seen;			/* during a look at the catalog */
 	bool		negative;		/* a negative multiplicity was seen before */
 	XLogRecPtr	frontier;		/* while it is not live */
@@ -78,6 +82,7 @@ typedef struct DdirMaintainer
 	List	   *tracked;		/* of Oid: base tables decoded */
 	DdirHydration *hydration;	/* NULL: none runs */
 	XLogRecPtr	position;		/* all committed before it is in the live views */
+	XLogRecPtr	reaching;		/* what it will be when the step is committed */
 	TimestampTz position_time;	/* of the newest tray in them */
 	XLogRecPtr	unconfirmed;	/* to be confirmed once commit_end is flushed */
 	XLogRecPtr	commit_end;
@@ -125,7 +130,10 @@ extern void ddir_step_run(DdirMaintainer *m);
 extern void ddir_step_commit(DdirMaintainer *m);
 /* write v's residue or contents; needs a transaction and a snapshot */
 extern void ddir_step_apply(DdirMaintainer *m, DdirMaintained *v);
-extern void ddir_step_installed(DdirMaintainer *m, bool committed);
+/* the transaction that applied has ended */
+extern void ddir_step_ended(DdirMaintainer *m, bool committed);
+/* fn(arg) in a subtransaction; its error, copied, or NULL */
+extern ErrorData *ddir_step_try(void (*fn) (void *arg), void *arg);
 
 /* answer.c */
 extern void ddir_answer(DdirMaintainer *m);

@@ -59,7 +59,7 @@ void
 ddir_step_commit(DdirMaintainer *m)
 {
 	replorigin_session_origin = m->origin;
-	replorigin_session_origin_lsn = m->position;
+	replorigin_session_origin_lsn = Max(m->position, m->reaching);
 	replorigin_session_origin_timestamp = m->position_time;
 	CommitTransactionCommand();
 	if (XactLastCommitEnd > m->commit_end)
@@ -161,9 +161,11 @@ lag(DdirMaintainer *m, DdirMaintained *v, DdirViewState state, const char *reaso
 {
 	if (v->state != state || strcmp(v->reason, reason) != 0)
 		ddir_views_state(m, v, state, reason);
-	if (!v->lagging)
+	if (!v->lagging && !v->lag_noted)
+	{
 		ddir_lagging_set(v->view, v->frontier, reason);
-	v->lagging = true;
+		v->lag_noted = true;
+	}
 }
 
 void
@@ -183,13 +185,10 @@ ddir_step_apply(DdirMaintainer *m, DdirMaintained *v)
 	switch (result)
 	{
 		case DDIR_APPLY_DONE:
-			v->rows_applied += rows;
-			v->reconcile = false;
 			if (v->lagging)
 				ddir_lagging_clear(v->view);
-			v->lagging = false;
-			if (v->state != DDIR_VIEW_LIVE)
-				ddir_views_state(m, v, DDIR_VIEW_LIVE, NULL);
+			v->rows_written = rows;
+			v->done = true;
 			break;
 		case DDIR_APPLY_LOCKED:
 			lag(m, v, DDIR_VIEW_BEHIND, "it is locked by another session");
@@ -244,6 +243,47 @@ apply_all(DdirMaintainer *m)
 	}
 }
 
+ErrorData *
+ddir_step_try(void (*fn) (void *arg), void *arg)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(cxt);
+	PG_TRY();
+	{
+		fn(arg);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(cxt);
+	CurrentResourceOwner = owner;
+	return error;
+}
+
+typedef struct ApplyOne
+{
+	DdirMaintainer *m;
+	DdirMaintained *v;
+} ApplyOne;
+
+static void
+apply_one(void *arg)
+{
+	ApplyOne   *one = arg;
+
+	ddir_step_apply(one->m, one->v);
+}
+
 /* The same, each view in a subtransaction; one that fails is suspended. */
 static void
 apply_singly(DdirMaintainer *m)
@@ -253,54 +293,50 @@ apply_singly(DdirMaintainer *m)
 
 	foreach(lc, views)
 	{
-		DdirMaintained *v = lfirst(lc);
-		MemoryContext cxt = CurrentMemoryContext;
-		ResourceOwner owner = CurrentResourceOwner;
+		ApplyOne	one = {m, lfirst(lc)};
+		ErrorData  *error;
 
-		if (!has_work(v))
+		if (!has_work(one.v))
 			continue;
-		BeginInternalSubTransaction(NULL);
-		MemoryContextSwitchTo(cxt);
-		PG_TRY();
-		{
-			ddir_step_apply(m, v);
-			ReleaseCurrentSubTransaction();
-		}
-		PG_CATCH();
-		{
-			ErrorData  *edata;
-
-			MemoryContextSwitchTo(cxt);
-			edata = CopyErrorData();
-			FlushErrorState();
-			RollbackAndReleaseCurrentSubTransaction();
-			ddir_target_aborted(v->target);
-			MemoryContextSwitchTo(cxt);
-			CurrentResourceOwner = owner;
-			ddir_views_suspend(m, v, edata->sqlerrcode, edata->message,
-							   "its table could not be written");
-		}
-		PG_END_TRY();
-		MemoryContextSwitchTo(cxt);
-		CurrentResourceOwner = owner;
+		error = ddir_step_try(apply_one, &one);
+		if (error == NULL)
+			continue;
+		ddir_views_suspend(m, one.v, error->sqlerrcode, error->message,
+						   "its table could not be written");
 	}
 }
 
+/*
+ * What was written counts, and is shown to those who wait, only now.
+ */
 void
-ddir_step_installed(DdirMaintainer *m, bool committed)
+ddir_step_ended(DdirMaintainer *m, bool committed)
 {
 	ListCell   *lc;
 
+	if (committed)
+		m->position = Max(m->position, m->reaching);
 	foreach(lc, m->views)
 	{
 		DdirMaintained *v = lfirst(lc);
 
-		if (v->target == NULL)
-			continue;
-		if (committed)
+		if (v->target && committed)
 			ddir_target_committed(v->target);
-		else
+		else if (v->target)
 			ddir_target_aborted(v->target);
+		if (committed && v->done)
+		{
+			v->rows_applied += v->rows_written;
+			v->reconcile = false;
+			v->lagging = false;
+			if (v->state != DDIR_VIEW_LIVE)
+				ddir_views_state(m, v, DDIR_VIEW_LIVE, NULL);
+		}
+		else if (committed && v->lag_noted)
+			v->lagging = true;
+		v->done = false;
+		v->lag_noted = false;
+		v->rows_written = 0;
 	}
 }
 
@@ -351,7 +387,6 @@ attempt(DdirMaintainer *m, bool graph, bool singly, ErrorData **error)
 void
 ddir_step_run(DdirMaintainer *m)
 {
-	XLogRecPtr	newest = InvalidXLogRecPtr;
 	ErrorData  *error;
 	StepPhase	phase;
 
@@ -359,8 +394,7 @@ ddir_step_run(DdirMaintainer *m)
 	{
 		const DdirTray *last = &m->trays.tray[m->trays.ntrays - 1];
 
-		newest = last->lsn;
-		m->position = Max(m->position, newest);
+		m->reaching = last->lsn;
 		m->position_time = last->commit_time;
 		for (uint32 i = 0; i < m->trays.nruns; i++)
 			if (m->trays.run[i].deltas.n > 0)
@@ -377,12 +411,12 @@ ddir_step_run(DdirMaintainer *m)
 	phase = attempt(m, true, false, &error);
 	if (phase == STEP_APPLY)
 	{
-		ddir_step_installed(m, false);
+		ddir_step_ended(m, false);
 		ereport(LOG,
 				(errmsg("ddir: writing failed and is tried view by view: %s", error->message)));
 		phase = attempt(m, false, true, &error);
 	}
-	ddir_step_installed(m, phase == STEP_COMMITTED);
+	ddir_step_ended(m, phase == STEP_COMMITTED);
 	if (phase == STEP_GRAPH)
 		m->broken = MemoryContextStrdup(m->cxt, error->message);
 	else if (phase == STEP_APPLY)

@@ -23,8 +23,10 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
@@ -319,31 +321,115 @@ forget(DdirMaintainer *m, DdirMaintained *v)
 	pfree(v);
 }
 
+typedef struct PlanView
+{
+	DdirMaintained *v;
+	Relation	rel;
+	DdirRefusal refusal;
+} PlanView;
+
+/*
+ * The plan as text, with the versions of the functions it calls: when one is
+ * redefined the view must be computed again.
+ */
+static char *
+plan_text(const DdirLowered *lowered)
+{
+	StringInfoData buf;
+	ListCell   *lc;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, ddir_rel_text(lowered->root));
+	foreach(lc, lowered->functions)
+	{
+		HeapTuple	tup = SearchSysCache1(PROCOID, ObjectIdGetDatum(lfirst_oid(lc)));
+
+		if (!HeapTupleIsValid(tup))
+			continue;
+		appendStringInfo(&buf, "\nfunction %u version %u", lfirst_oid(lc),
+						 HeapTupleHeaderGetRawXmin(tup->t_data));
+		ReleaseSysCache(tup);
+	}
+	return buf.data;
+}
+
 /* Read a view's definition: its plan, or why it cannot be maintained. */
 static void
-plan_view(DdirMaintainer *m, DdirMaintained *v, Relation rel, DdirRefusal *refusal)
+plan_view(void *arg)
 {
-	MemoryContext cxt = AllocSetContextCreate(m->cxt, "ddir view", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(cxt);
+	PlanView   *p = arg;
+	DdirMaintained *v = p->v;
 
-	if (v->cxt)
-		MemoryContextDelete(v->cxt);
-	v->cxt = cxt;
 	v->name = ddir_relation_name(v->view);
-	v->owner = rel->rd_rel->relowner;
-	v->lowered = ddir_lower(ddir_view_query(rel), v->owner, refusal);
-	v->plan = v->lowered ? ddir_rel_text(v->lowered->root) : NULL;
+	v->owner = p->rel->rd_rel->relowner;
+	v->lowered = ddir_lower(ddir_view_query(p->rel), v->owner, &p->refusal);
+	v->plan = v->lowered ? plan_text(v->lowered) : NULL;
+}
+
+static DdirMaintained *
+new_view(DdirMaintainer *m, Oid view)
+{
+	MemoryContext old = MemoryContextSwitchTo(m->cxt);
+	DdirMaintained *v = palloc0(sizeof(DdirMaintained));
+
+	v->view = view;
+	v->frontier = ddir_lagging_frontier(view);
+	v->lagging = !XLogRecPtrIsInvalid(v->frontier);
+	if (!v->lagging)
+		v->frontier = m->position;
+	m->views = lappend(m->views, v);
 	MemoryContextSwitchTo(old);
+	return v;
+}
+
+/* Plan it (again), and see what follows. */
+static void
+plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel, bool fresh)
+{
+	PlanView	p = {v, rel};
+	char	   *before = v->plan ? MemoryContextStrdup(m->scratch, v->plan) : NULL;
+	MemoryContext former = v->cxt;
+	MemoryContext old;
+	ErrorData  *error;
+
+	v->cxt = AllocSetContextCreate(m->cxt, "ddir view", ALLOCSET_DEFAULT_SIZES);
+	v->lowered = NULL;
+	v->plan = NULL;
+	old = MemoryContextSwitchTo(v->cxt);
+	error = ddir_step_try(plan_view, &p);
+	if (v->name == NULL || error)
+		v->name = ddir_relation_name(v->view);
+	MemoryContextSwitchTo(old);
+	if (former)
+		MemoryContextDelete(former);
+
+	if (error)
+	{
+		v->lowered = NULL;
+		ddir_views_suspend(m, v, error->sqlerrcode, error->message, "it could not be planned");
+	}
+	else if (v->lowered == NULL)
+	{
+		if (fresh || v->state != DDIR_VIEW_SUSPENDED)
+			ddir_views_suspend(m, v, p.refusal.sqlerrcode, p.refusal.reason,
+							   p.refusal.construct);
+	}
+	else if (fresh)
+		ddir_views_rehydrate(m, v, "it is new here");
+	else if (v->state == DDIR_VIEW_SUSPENDED && before == NULL)
+		ddir_views_rehydrate(m, v, "what stood in its way is gone");
+	else if (before && strcmp(before, v->plan) != 0)
+		ddir_views_rehydrate(m, v, "what its query means has changed");
+	else
+		ddir_views_publish(m, v);
 }
 
 static void
 look_at_view(DdirMaintainer *m, Oid view)
 {
 	DdirMaintained *v = ddir_views_find(m, view);
-	Relation	rel;
-	DdirRefusal refusal = {0};
-	char	   *before;
 	bool		fresh = v == NULL;
+	Relation	rel;
 
 	if (v)
 	{
@@ -370,41 +456,11 @@ look_at_view(DdirMaintainer *m, Oid view)
 			v->seen = false;
 		return;
 	}
-
 	if (fresh)
-	{
-		v = MemoryContextAllocZero(m->cxt, sizeof(DdirMaintained));
-		v->view = view;
-		v->seen = true;
-		v->frontier = ddir_lagging_frontier(view);
-		v->lagging = !XLogRecPtrIsInvalid(v->frontier);
-		if (!v->lagging)
-			v->frontier = m->position;
-	}
-	before = v->plan ? MemoryContextStrdup(m->scratch, v->plan) : NULL;
-	plan_view(m, v, rel, &refusal);
+		v = new_view(m, view);
+	v->seen = true;
+	plan_again(m, v, rel, fresh);
 	relation_close(rel, AccessShareLock);
-
-	if (fresh)
-	{
-		MemoryContext old = MemoryContextSwitchTo(m->cxt);
-
-		m->views = lappend(m->views, v);
-		MemoryContextSwitchTo(old);
-	}
-	if (v->lowered == NULL)
-	{
-		if (fresh || v->state != DDIR_VIEW_SUSPENDED)
-			ddir_views_suspend(m, v, refusal.sqlerrcode, refusal.reason, refusal.construct);
-	}
-	else if (fresh)
-		ddir_views_rehydrate(m, v, "it is new here");
-	else if (v->state == DDIR_VIEW_SUSPENDED && before == NULL)
-		ddir_views_rehydrate(m, v, "what stood in its way is gone");
-	else if (before && strcmp(before, v->plan) != 0)
-		ddir_views_rehydrate(m, v, "what its query means has changed");
-	else
-		ddir_views_publish(m, v);
 }
 
 static int
