@@ -55,10 +55,12 @@ ddir_tupdesc_changed(TupleDesc desc, int i)
 #define ddir_owns_database(oid, role) object_ownercheck(DatabaseRelationId, oid, role)
 #define ddir_owns_extension(oid, role) object_ownercheck(ExtensionRelationId, oid, role)
 #define ddir_owns_schema(oid, role) object_ownercheck(NamespaceRelationId, oid, role)
+#define ddir_owns_relation(oid, role) object_ownercheck(RelationRelationId, oid, role)
 #else
 #define ddir_owns_database(oid, role) pg_database_ownercheck(oid, role)
 #define ddir_owns_extension(oid, role) pg_extension_ownercheck(oid, role)
 #define ddir_owns_schema(oid, role) pg_namespace_ownercheck(oid, role)
+#define ddir_owns_relation(oid, role) pg_class_ownercheck(oid, role)
 #endif
 
 /* Wait events of extensions have names from 17 on. */
