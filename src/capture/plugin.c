@@ -1,0 +1,383 @@
+/*-------------------------------------------------------------------------
+ *
+ * plugin.c
+ *	  The output plugin: decoded changes become images in the trays' runs.
+ *
+ * The server calls the plugin of a slot for whoever reads it.  Ours hands rows
+ * to the decoder of this process and to nobody else: any other reader, and
+ * any other process, is refused at the start.
+ *
+ * Changes come only for transactions that committed, in one piece, so rows are
+ * appended to the runs as they come, and the commit closes the tray.
+ *
+ * What a change needs:
+ *
+ *	- The columns used must be what they were when the relation was tracked;
+ *	  else its shape has changed.  So it has, in a way, when ALTER TABLE writes
+ *	  it anew: the plugin asks to be shown those rows, too (they belong to a
+ *	  transient relation that says what it will replace).
+ *	- The old row must be complete in the columns used.  It is under REPLICA
+ *	  IDENTITY FULL, or where the identity's columns are all that is used.
+ *	- A TOASTed value that an update left alone is not in the new row.  It is
+ *	  in the old one, where the server has put it back in line.
+ *
+ * A change that does not have these becomes an event.  An update of unused
+ * columns only is no change.
+ *
+ * Callbacks run under a historic snapshot and must not touch user data; all
+ * they use is in the tuples.  Garbage is in d->scratch, reset at each change.
+ *
+ * src/capture/plugin.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "miscadmin.h"
+#include "replication/output_plugin.h"
+#include "replication/reorderbuffer.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "base/compat.h"
+#include "base/config.h"
+#include "capture/decoder.h"
+
+extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
+
+DdirPluginUser ddir_plugin_user = {false, NULL, NULL};
+
+/* The decoder behind a callback. */
+static DdirDecoder *
+served(LogicalDecodingContext *ctx)
+{
+	DdirDecoder *d = ctx->output_plugin_private;
+
+	if (d == NULL || d != ddir_plugin_user.decoder || d->out == NULL)
+		elog(ERROR, "output plugin \"%s\" is called by a stranger", DDIR_LIBRARY);
+	return d;
+}
+
+static DdirDeltas *
+run_of(DdirDecoder *d, DdirTracked *t)
+{
+	DdirTrays  *out = d->out;
+	DdirDeltas *run;
+
+	if (t->run < out->nruns && out->run[t->run].source == t->relid)
+		run = &out->run[t->run].deltas;
+	else
+	{
+		run = ddir_trays_run(out, t->relid);
+		for (t->run = 0; &out->run[t->run].deltas != run;)
+			t->run++;
+	}
+
+	/* an empty tray gives its number to the next one, whose run may be new */
+	if (t->tray != out->next || t->start_n > run->n)
+	{
+		t->tray = out->next;
+		t->start_n = run->n;
+	}
+	return run;
+}
+
+/* Forget the rows of a run from row n on. */
+static void
+cut_run(DdirDeltas *run, uint32 n)
+{
+	ddir_check(n < run->n);
+	run->n = n;
+	run->val.len = run->val.off[n];
+}
+
+/* One event of a kind for a source and tray says it all. */
+static void
+add_event(DdirDecoder *d, DdirTracked *t, DdirTrayEventKind kind)
+{
+	if (t->event_tray[kind] == d->out->next)
+		return;
+	t->event_tray[kind] = d->out->next;
+	ddir_trays_event(d->out, t->relid, kind);
+}
+
+/*
+ * A tray that is too large gives its rows up, so that memory and the lanes'
+ * limits hold for any transaction.  True: it has, and no more are wanted.
+ */
+static bool
+too_large(DdirDecoder *d, DdirTracked *t, DdirDeltas *run)
+{
+	Size		limit = Min(DDIR_TRAY_BYTES_MAX, (Size) ddir_memory_limit * 1024 / 2);
+
+	if (t->event_tray[DDIR_TRAY_TOO_LARGE] == d->out->next)
+		return true;
+	if (run->n == t->start_n ||
+		run->val.len - run->val.off[t->start_n] <= limit)
+		return false;
+	cut_run(run, t->start_n);
+	add_event(d, t, DDIR_TRAY_TOO_LARGE);
+	return true;
+}
+
+/* ----
+ * Changes
+ * ----
+ */
+
+/* Are the columns used as they were when the relation was tracked? */
+static bool
+same_shape(const DdirTracked *t, TupleDesc desc)
+{
+	for (int i = 0; i < t->ncols; i++)
+	{
+		const DdirTrackedColumn *c = &t->col[i];
+
+		if (c->att >= desc->natts || TupleDescAttr(desc, c->att)->atttypid != c->typid)
+			return false;
+	}
+	return true;
+}
+
+static void
+deform(DdirDecoder *d, const DdirTracked *t, HeapTuple tuple, TupleDesc desc,
+	   DdirTupleValues *to)
+{
+	int			natts = Max(desc->natts, t->type->natts);
+
+	if (natts > d->natts)
+	{
+		MemoryContextReset(d->values);
+		d->old.values = MemoryContextAlloc(d->values, natts * sizeof(Datum));
+		d->old.isnull = MemoryContextAlloc(d->values, natts * sizeof(bool));
+		d->new.values = MemoryContextAlloc(d->values, natts * sizeof(Datum));
+		d->new.isnull = MemoryContextAlloc(d->values, natts * sizeof(bool));
+		d->natts = natts;
+	}
+	heap_deform_tuple(tuple, desc, to->values, to->isnull);
+	for (int i = desc->natts; i < t->type->natts; i++)
+		to->isnull[i] = true;
+}
+
+/* Is the old row, as it is logged, all that is used? */
+static bool
+identity_covers(const DdirTracked *t, Relation relation)
+{
+	Bitmapset  *identity;
+	bool		covers = true;
+
+	if (relation->rd_rel->relreplident == REPLICA_IDENTITY_FULL)
+		return true;
+	if (relation->rd_rel->relreplident == REPLICA_IDENTITY_NOTHING)
+		return false;
+	identity = RelationGetIdentityKeyBitmap(relation);
+	for (int i = 0; i < t->ncols && covers; i++)
+		covers = bms_is_member(t->col[i].att + 1 - FirstLowInvalidHeapAttributeNumber,
+							   identity);
+	return covers;
+}
+
+static bool
+is_left_out(const DdirTrackedColumn *c, const DdirTupleValues *v)
+{
+	return c->varlena && !v->isnull[c->att] &&
+		VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(v->values[c->att]));
+}
+
+/* Is a value used that is not in the tuple but in the TOAST table? */
+static bool
+has_left_out(const DdirTracked *t, const DdirTupleValues *v)
+{
+	for (int i = 0; i < t->ncols; i++)
+		if (is_left_out(&t->col[i], v))
+			return true;
+	return false;
+}
+
+/* Take what an update left alone from the old row; false: it is not there. */
+static bool
+fill_left_out(const DdirTracked *t, const DdirTupleValues *old, DdirTupleValues *new)
+{
+	for (int i = 0; i < t->ncols; i++)
+	{
+		const DdirTrackedColumn *c = &t->col[i];
+
+		if (!is_left_out(c, new))
+			continue;
+		if (old == NULL || old->isnull[c->att])
+			return false;
+		new->values[c->att] = old->values[c->att];
+	}
+	return true;
+}
+
+static uint32
+add_row(DdirDecoder *d, const DdirTracked *t, DdirDeltas *run,
+		const DdirTupleValues *v, int64 diff)
+{
+	uint64_t	tray = d->out->next;
+	uint32		len = ddir_image_pack(t->type, v->values, v->isnull, t->used, run);
+
+	ddir_deltas_close(run, 0, len, &tray, diff, 0);
+	return len;
+}
+
+/*
+ * Either tuple may be NULL: nothing was there before, or is after.
+ */
+static void
+add_change(DdirDecoder *d, DdirTracked *t, HeapTuple old, HeapTuple new, TupleDesc desc)
+{
+	DdirDeltas *run = run_of(d, t);
+	uint32		n = run->n;
+	uint32		oldlen = 0;
+	uint32		newlen = 0;
+
+	if (too_large(d, t, run))
+		return;
+	if (old)
+		deform(d, t, old, desc, &d->old);
+	if (new)
+		deform(d, t, new, desc, &d->new);
+	if ((old && has_left_out(t, &d->old)) ||
+		(new && !fill_left_out(t, old ? &d->old : NULL, &d->new)))
+	{
+		add_event(d, t, DDIR_TRAY_NO_OLD_IMAGE);
+		return;
+	}
+
+	if (old)
+		oldlen = add_row(d, t, run, &d->old, -1);
+	if (new)
+		newlen = add_row(d, t, run, &d->new, 1);
+	if (old && new && oldlen == newlen &&
+		memcmp(run->val.bytes + run->val.off[n],
+			   run->val.bytes + run->val.off[n + 1], newlen) == 0)
+	{
+		cut_run(run, n);
+		return;
+	}
+	d->rows += run->n - n;
+	d->bytes += run->val.len - run->val.off[n];
+}
+
+static void
+change_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
+		  ReorderBufferChange *change)
+{
+	DdirDecoder *d = served(ctx);
+	DdirTracked *t = ddir_tracked_find(d, RelationGetRelid(relation));
+	HeapTuple	old = NULL;
+	HeapTuple	new = NULL;
+	MemoryContext caller;
+
+	CHECK_FOR_INTERRUPTS();
+	if (t == NULL)
+	{
+		/* a table that is being rewritten? */
+		if (OidIsValid(relation->rd_rel->relrewrite) &&
+			(t = ddir_tracked_find(d, relation->rd_rel->relrewrite)) != NULL)
+			add_event(d, t, DDIR_TRAY_REWRITTEN);
+		return;
+	}
+	if (!same_shape(t, RelationGetDescr(relation)))
+	{
+		add_event(d, t, DDIR_TRAY_REWRITTEN);
+		return;
+	}
+
+	MemoryContextReset(d->scratch);
+	caller = MemoryContextSwitchTo(d->scratch);
+	if (change->action != REORDER_BUFFER_CHANGE_DELETE)
+		new = ddir_compat_change_tuple(change->data.tp.newtuple);
+	if (change->action != REORDER_BUFFER_CHANGE_INSERT)
+	{
+		bool		covers = identity_covers(t, relation);
+
+		old = ddir_compat_change_tuple(change->data.tp.oldtuple);
+		if (covers && old == NULL && new != NULL &&
+			relation->rd_rel->relreplident != REPLICA_IDENTITY_FULL)
+			new = NULL;			/* an update that left all that is used alone */
+		else if (!covers || old == NULL)
+		{
+			add_event(d, t, DDIR_TRAY_NO_OLD_IMAGE);
+			old = new = NULL;
+		}
+	}
+	if (old || new)
+		add_change(d, t, old, new, RelationGetDescr(relation));
+	MemoryContextSwitchTo(caller);
+}
+
+static void
+truncate_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelations,
+			Relation relations[], ReorderBufferChange *change)
+{
+	DdirDecoder *d = served(ctx);
+
+	for (int i = 0; i < nrelations; i++)
+	{
+		DdirTracked *t = ddir_tracked_find(d, RelationGetRelid(relations[i]));
+
+		if (t)
+			add_event(d, t, DDIR_TRAY_TRUNCATE);
+	}
+}
+
+/* ----
+ * The rest
+ * ----
+ */
+
+static void
+startup_cb(LogicalDecodingContext *ctx, OutputPluginOptions *options, bool is_init)
+{
+	if (is_init ? !ddir_plugin_user.creating : ddir_plugin_user.opening == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("output plugin \"%s\" serves only its own worker", DDIR_LIBRARY),
+				 errdetail("Its replication slots are made, read and dropped by the maintainer of a database."),
+				 errhint("Use the plugin \"test_decoding\" to look at changes.")));
+	options->output_type = OUTPUT_PLUGIN_BINARY_OUTPUT;
+	options->receive_rewrites = true;
+	ctx->output_plugin_private = ddir_plugin_user.opening;
+}
+
+static void
+begin_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn)
+{
+	(void) served(ctx);
+}
+
+static void
+commit_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr commit_lsn)
+{
+	DdirDecoder *d = served(ctx);
+
+	ddir_trays_close(d->out, txn->end_lsn, txn->xid, txn->xact_time.commit_time);
+	d->transactions++;
+	ddir_unseen_add(d, txn->xid);
+}
+
+/* What we write ourselves never comes back. */
+static bool
+filter_by_origin_cb(LogicalDecodingContext *ctx, RepOriginId origin)
+{
+	DdirDecoder *d = ctx->output_plugin_private;
+
+	return d != NULL && origin != InvalidRepOriginId && origin == d->own_origin;
+}
+
+/* No callbacks for streaming or for prepared transactions: commits only. */
+void
+_PG_output_plugin_init(OutputPluginCallbacks *cb)
+{
+	cb->startup_cb = startup_cb;
+	cb->begin_cb = begin_cb;
+	cb->change_cb = change_cb;
+	cb->truncate_cb = truncate_cb;
+	cb->commit_cb = commit_cb;
+	cb->filter_by_origin_cb = filter_by_origin_cb;
+}
