@@ -15,13 +15,14 @@
 typedef enum DdirIdentityResult
 {
 	DDIR_IDENTITY_SET,			/* full now (or was) */
-	DDIR_IDENTITY_LOCKED,		/* lock_timeout: try again */
+	DDIR_IDENTITY_LOCKED,		/* not to be had now: try again */
 	DDIR_IDENTITY_REFUSED		/* *why says what stands in the way */
 } DdirIdentityResult;
 
 /*
- * In a transaction of its own.  What the identity was is remembered in
- * ddir._identity and restored by ddir_identity_restore.
+ * Each in a transaction of its own, waiting 200 ms for the table's lock.  What
+ * the identity was is remembered in ddir._identity and restored by
+ * ddir_identity_restore (SET: it is, or was never changed by us).
  */
 extern DdirIdentityResult ddir_identity_set_full(Oid relid, char **why);
 extern DdirIdentityResult ddir_identity_restore(Oid relid);

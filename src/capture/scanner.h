@@ -31,9 +31,11 @@ typedef struct DdirScan DdirScan;
 typedef struct DdirScanTable
 {
 	Oid			relid;
-	Bitmapset  *used;
+	Bitmapset  *used;			/* NULL: all columns */
+	int			natts;			/* columns of the images; 0: as many as it has */
 	uint64		rows;			/* received */
-	double		estimate;		/* of rows in all, for progress */
+	double		estimate;		/* of rows in all, for progress; the scanner
+								 * knows better than who starts it */
 	bool		done;
 } DdirScanTable;
 
@@ -45,12 +47,16 @@ typedef enum DdirScanState
 	DDIR_SCAN_FAILED			/* see ddir_scan_failure */
 } DdirScanState;
 
-/* tables: of DdirScanTable *, copied.  53000 errcodes if no worker is free. */
+/*
+ * tables: of DdirScanTable *, copied.  Raises 53000 if no worker is free.  In a
+ * transaction or outside; the scan lives in a child of cxt.
+ */
 extern DdirScan *ddir_scan_start(MemoryContext cxt, List *tables);
 
 /*
  * Take what has come, at most about max_rows; rows go to f in runs (diff +1,
- * no times).  Never waits: the scanner sets our latch.
+ * no times), which are gone when f returns.  Never waits: the scanner sets our
+ * latch.
  */
 extern DdirScanState ddir_scan_poll(DdirScan *s, uint64 max_rows,
 									void (*f) (void *ctx, Oid relid, const DdirDeltas *rows),
@@ -59,7 +65,8 @@ extern bool ddir_scan_sees(const DdirScan *s, TransactionId xid);
 extern XLogRecPtr ddir_scan_snapshot_end(const DdirScan *s);
 extern const List *ddir_scan_tables(const DdirScan *s); /* of DdirScanTable * */
 extern const char *ddir_scan_failure(const DdirScan *s, int *sqlstate);
-/* stops the worker if it still runs */
+
+/* stops the worker if it still runs, and frees the scan */
 extern void ddir_scan_end(DdirScan *s);
 
 /* bgworker entry point */
