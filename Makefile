@@ -22,7 +22,7 @@ SHELL = /bin/sh
 MAKEFLAGS += --no-print-directory
 
 TOOLS = test/tools
-PARTS = setup build install unit regress isolation tap
+PARTS = setup build install unit modules regress isolation tap
 SUB   = $(MAKE) -f pgxs.mk
 
 all:
@@ -35,7 +35,7 @@ check:
 	+@$(TOOLS)/check $(PARTS)
 
 installcheck:
-	+@$(TOOLS)/check regress isolation tap
+	+@$(TOOLS)/check modules regress isolation tap
 
 check-fresh:
 	@$(TOOLS)/check-fresh
@@ -80,7 +80,7 @@ UNIT_TESTS  = $(sort $(wildcard test/unit/test_*.c))
 UNIT_COMMON = $(filter-out $(UNIT_TESTS),$(sort $(wildcard test/unit/*.c)))
 UNIT_BINS   = $(UNIT_TESTS:%.c=build/unit/%)
 UNIT_OBJS   = $(ENGINE:%.c=build/unit/%.o) $(UNIT_COMMON:%.c=build/unit/%.o)
-BENCH       = $(wildcard test/bench/engine.c test/bench/engine_*.c)
+BENCH       = $(wildcard test/bench/*.c)
 BENCH_OBJS  = $(ENGINE:%.c=build/bench/%.o) build/bench/test/unit/port.o \
 	$(BENCH:%.c=build/bench/%.o)
 

@@ -177,11 +177,23 @@ encode_citext(Datum value, Piece *piece)
 	piece_set(piece, folded, strlen(folded));
 }
 
+static Datum
+trimmed_text(Datum value)
+{
+	struct varlena *v = ddir_varlena_flat(value, false);
+
+	return PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(v),
+													bpchartruelen(VARDATA_ANY(v),
+																  VARSIZE_ANY_EXHDR(v))));
+}
+
 static void
 encode_hash(const DdirKeyColumn *c, Datum value, Piece *piece)
 {
 	FmgrInfo   *fn = unconstify(FmgrInfo *, &c->fn);	/* its cache may change */
 
+	if (c->trimmed)
+		value = trimmed_text(value);
 	if (!OidIsValid(fn->fn_oid))
 		piece->room[0] = 0;
 	else if (c->extended)

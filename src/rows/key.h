@@ -81,6 +81,7 @@ typedef struct DdirKeyColumn
 	int16		typlen;
 	bool		composite;
 	bool		extended;		/* fn is the 64-bit hash; else the 32-bit one */
+	bool		trimmed;		/* hashed as text without trailing blanks */
 	FmgrInfo	eq;				/* of two values of this type; not for
 								 * identity */
 	FmgrInfo	fn;				/* hash; fn_oid invalid: a constant */

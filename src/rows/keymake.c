@@ -244,6 +244,10 @@ elements_hashable(const Equality *eq, Oid typid, bool extended)
 /*
  * The hash function.  Both sides of a cross-type operator must use the same
  * width, so the 64-bit one only if both types have it.
+ *
+ * The server's hash of char(n) under a nondeterministic collation takes the
+ * trailing blanks in, which its equality does not (15; later ones agree), so
+ * there the text without them is hashed.
  */
 static void
 find_hash(DdirKeyColumn *c, const Equality *eq, Oid typid)
@@ -251,6 +255,12 @@ find_hash(DdirKeyColumn *c, const Equality *eq, Oid typid)
 	int			number;
 	Oid			proc = InvalidOid;
 
+	if (eq->btree == BPCHAR_BTREE_FAM_OID || eq->btree == BPCHAR_PATTERN_BTREE_FAM_OID)
+	{
+		c->extended = c->trimmed = true;
+		fmgr_info(F_HASHTEXTEXTENDED, &c->fn);
+		return;
+	}
 	if (!OidIsValid(eq->hash))
 		return;
 	c->extended =
