@@ -193,7 +193,7 @@ add_arrangement(ReduceBuild *rb, List *quals, List *targets, Expr *order, bool d
 	if (order)
 	{
 		spec.order = list_make1(ddir_stream_expr(s, order));
-		spec.order_descending = descending;
+		spec.descending = &descending;
 	}
 	rb->arr[rb->narr] = ddir_arrange_create(b->share->graph, label, s->node,
 											ddir_program_make(b->flow->cxt, &spec));

@@ -51,8 +51,6 @@ typedef struct DdirProgramSpec
 	List	   *order;			/* Exprs whose order encoding goes before the
 								 * image */
 	const bool *descending;		/* for each of order; NULL: none is */
-	bool		order_descending;	/* encoded so that the greatest comes
-									 * first */
 } DdirProgramSpec;
 
 /* Copies what it needs into cxt.  Needs a transaction. */
