@@ -63,11 +63,27 @@ check_rights(Oid owner, const Aggref *ref)
 			no_rights(OBJECT_FUNCTION, part[i]);
 }
 
+/* The type of the first n columns. */
+static DdirRowType *
+head_type(const DdirRowType *type, int n)
+{
+	Oid		   *typids = palloc(n * sizeof(Oid));
+	int32	   *typmods = palloc(n * sizeof(int32));
+	Oid		   *collations = palloc(n * sizeof(Oid));
+
+	for (int i = 0; i < n; i++)
+	{
+		typids[i] = type->col[i].typid;
+		typmods[i] = type->col[i].typmod;
+		collations[i] = type->col[i].collation;
+	}
+	return ddir_rowtype_make(n, typids, typmods, collations);
+}
+
 static void
 make_keys(DdirAggs *a, const DdirAggPlan *plan)
 {
 	int			n = Max(plan->nkeys, 1);
-	Size		size = offsetof(DdirRowType, col) + plan->nkeys * sizeof(DdirColumnType);
 
 	a->nkeys = plan->nkeys;
 	a->label_arr = plan->nkeys > 0 ? plan->label_arr : -1;
@@ -79,9 +95,7 @@ make_keys(DdirAggs *a, const DdirAggPlan *plan)
 		if (plan->key->lossy && plan->label_arr < 0)
 			elog(ERROR, "groups of a lossy key need labels");
 		a->key = ddir_key_copy(plan->key);
-		a->key_type = palloc(size);
-		memcpy(a->key_type, plan->fold_type[0], size);
-		a->key_type->natts = plan->nkeys;
+		a->key_type = head_type(plan->fold_type[0], plan->nkeys);
 	}
 	a->key_values = palloc0(n * sizeof(Datum));
 	a->key_isnull = palloc0(n * sizeof(bool));
