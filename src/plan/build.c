@@ -228,23 +228,6 @@ ddir_stream_is_columns(const DdirStream *s)
 	return true;
 }
 
-/* The same key anew, with its own look-up caches, in CurrentMemoryContext. */
-DdirKeySpec *
-ddir_key_copy(const DdirKeySpec *key)
-{
-	Oid		   *typids = palloc(sizeof(Oid) * (key->ncols + 1));
-	Oid		   *collations = palloc(sizeof(Oid) * (key->ncols + 1));
-	Oid		   *eqops = palloc(sizeof(Oid) * (key->ncols + 1));
-
-	for (int i = 0; i < key->ncols; i++)
-	{
-		typids[i] = key->col[i].typid;
-		collations[i] = key->col[i].collation;
-		eqops[i] = key->col[i].eqop;
-	}
-	return ddir_key_make(key->kind, key->ncols, typids, collations, eqops);
-}
-
 /*
  * Take a fresh node into the flow.  in: its inputs, by port; a NULL is not a
  * stream (an arrangement, which needs no load).

@@ -116,8 +116,6 @@ extern DdirRowType *ddir_stream_type(const DdirStream *s);
 /* the expression over the stream's columns as one over its node's rows */
 extern Expr *ddir_stream_expr(const DdirStream *s, Expr *expr);
 extern List *ddir_stream_exprs(const DdirStream *s, List *exprs);
-/* a key of these expressions, in CurrentMemoryContext */
-extern DdirKeySpec *ddir_key_copy(const DdirKeySpec *key);
 /* can the targets be had from plain columns of a source or view? */
 extern bool ddir_stream_is_columns(const DdirStream *s);
 /* keep a fresh node in the flow, note loads for the inputs that are sources */

@@ -130,7 +130,7 @@ scan_place(Making *m, const Var *var)
 	int			a = var->varattno - 1;
 	const DdirColumnType *c;
 
-	if (var->varlevelsup != 0 || r < 0 || r >= spec->nrel ||
+	if (var->varlevelsup != 0 || r < 0 || r >= spec->nrel || spec->rel[r] == NULL ||
 		a < 0 || a >= spec->rel[r]->natts)
 		elog(ERROR, "program \"%s\" has no column %d of relation %d",
 			 spec->label, a + 1, r + 1);
@@ -308,7 +308,7 @@ make_fetches(Program *p, const Making *m)
 	p->nrel = m->spec->nrel;
 	p->fetch = palloc0(p->nrel * sizeof(DdirFetch *) + 1);
 	for (int r = 0; r < p->nrel; r++)
-		for (int a = 0; a < m->spec->rel[r]->natts; a++)
+		for (int a = 0; m->spec->rel[r] && a < m->spec->rel[r]->natts; a++)
 			if (m->place[r][a] >= 0)
 			{
 				p->fetch[r] = ddir_fetch_make(ddir_rowtype_copy(m->spec->rel[r]),
@@ -361,6 +361,9 @@ make_expressions(Program *p, const DdirProgramSpec *spec)
 	m.place = palloc(spec->nrel * sizeof(int *) + 1);
 	for (int r = 0; r < spec->nrel; r++)
 	{
+		m.place[r] = NULL;
+		if (spec->rel[r] == NULL)
+			continue;
 		m.place[r] = palloc(spec->rel[r]->natts * sizeof(int) + 1);
 		for (int a = 0; a < spec->rel[r]->natts; a++)
 			m.place[r][a] = -1;
@@ -579,6 +582,8 @@ call_program(void *ctx, const DdirBundle *in, DdirDeltas *out, DdirDeltas *err)
 	DdirActing	before;
 	char	   *message;
 
+	if (in->n == 0)
+		return true;
 	if (ddir_guard(check_bundle, &run, false, &message) != 0)
 		return false;
 

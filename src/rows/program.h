@@ -42,7 +42,7 @@ typedef struct DdirProgramSpec
 	const char *label;			/* for errors and explain */
 	Oid			owner;			/* InvalidOid: as it is */
 	int			nrel;
-	const DdirRowType *const *rel;
+	const DdirRowType *const *rel;	/* NULL: not bound here, not used */
 	List	   *quals;			/* implicitly ANDed; NULL is false */
 	List	   *targets;		/* Exprs of the output row; NIL: empty row */
 	bool		no_row;			/* leave the val lane empty */
