@@ -30,6 +30,7 @@
 #include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -103,6 +104,26 @@ ddir_reply_error(DdirReply *reply, int sqlstate, const char *message, const char
 	reply->failed = true;
 }
 
+/* What results of STABLE functions of the server hang on. */
+static const char *const value_settings[] = {
+	"TimeZone", "timezone_abbreviations", "DateStyle", "IntervalStyle",
+	"extra_float_digits", "bytea_output", "xmlbinary", "xmloption",
+	"lc_monetary", "lc_numeric", "lc_time", "default_text_search_config",
+	"array_nulls", "quote_all_identifiers"
+};
+
+static void
+reply_settings(DdirReply *reply)
+{
+	for (int i = 0; i < lengthof(value_settings); i++)
+	{
+		const char *cols[2] = {value_settings[i],
+		GetConfigOption(value_settings[i], false, false)};
+
+		ddir_reply_row(reply, 2, cols);
+	}
+}
+
 /* Hand the reply over, or throw it away if nobody wants it any more. */
 static void
 publish(DdirDatabaseSlot *db, DdirRequestSlot *slot, const DdirReply *reply)
@@ -157,7 +178,10 @@ ddir_request_serve(DdirDatabaseSlot *db,
 		old = MemoryContextSwitchTo(cxt);
 		initStringInfo(&reply.rows);
 		reply.failed = false;
-		handler(ctx, asked.kind, asked.arg, asked.lsn, &reply);
+		if (asked.kind == DDIR_REQUEST_SETTINGS)
+			reply_settings(&reply);
+		else
+			handler(ctx, asked.kind, asked.arg, asked.lsn, &reply);
 		MemoryContextSwitchTo(cxt);
 		publish(db, slot, &reply);
 		MemoryContextSwitchTo(old);

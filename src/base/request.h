@@ -20,6 +20,8 @@
  *	EXPLAIN			line text
  *	REPAIR			(no rows)
  *	CONFIRM			answer text: yes or no
+ *	SETTINGS		name text, value text: the maintainer's settings that
+ *					results of functions depend on; answered here
  *
  * src/base/request.h
  *

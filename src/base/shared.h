@@ -82,8 +82,9 @@ typedef enum DdirRequestKind
 	DDIR_REQUEST_OPERATORS,
 	DDIR_REQUEST_EXPLAIN,		/* arg: view */
 	DDIR_REQUEST_REPAIR,		/* arg: view; hydrate again */
-	DDIR_REQUEST_CONFIRM		/* lsn: have trays touching arg's sources been
+	DDIR_REQUEST_CONFIRM,		/* lsn: have trays touching arg's sources been
 								 * applied exactly up to it? */
+	DDIR_REQUEST_SETTINGS		/* under which views are computed */
 } DdirRequestKind;
 
 typedef enum DdirRequestState

@@ -105,22 +105,12 @@ restore_identity(Oid relid, char former, const char *index_name)
 	return true;
 }
 
-/*
- * As superuser, since who may take out the extension need not own the tables;
- * the statements are our own, and name no operator by search_path.
- */
 static void
 restore_identities(void)
 {
-	Oid			save_userid;
-	int			save_sec_context;
 	SPITupleTable *rows;
 	uint64		n;
 
-	GetUserIdAndSecContext(&save_userid, &save_sec_context);
-	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
-						   save_sec_context | SECURITY_LOCAL_USERID_CHANGE);
-	SPI_connect();
 	if (SPI_execute("SELECT relid, former, index_name FROM ddir._identity",
 					false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read ddir._identity");
@@ -137,6 +127,34 @@ restore_identities(void)
 						false, 0) != SPI_OK_DELETE)
 			elog(ERROR, "could not write to ddir._identity");
 	}
+}
+
+static void
+write_switch(bool disabled)
+{
+	if (SPI_execute(psprintf("UPDATE ddir._database SET disabled = %s", disabled ? "true" : "false"),
+					false, 0) != SPI_OK_UPDATE || SPI_processed != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("table ddir._database does not have exactly one row"),
+				 errhint("Drop the extension and create it again.")));
+}
+
+/*
+ * As superuser, since who may take out the extension need not own the tables;
+ * the statements are our own, and name no operator by search_path.
+ */
+static void
+as_superuser(void (*work) (bool arg), bool arg)
+{
+	Oid			save_userid;
+	int			save_sec_context;
+
+	GetUserIdAndSecContext(&save_userid, &save_sec_context);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
+						   save_sec_context | SECURITY_LOCAL_USERID_CHANGE);
+	SPI_connect();
+	work(arg);
 	SPI_finish();
 	SetUserIdAndSecContext(save_userid, save_sec_context);
 }
@@ -146,8 +164,16 @@ restore_identities(void)
  * ----
  */
 
-void
-ddir_retire_begin(void)
+static void
+clear_database(bool disable)
+{
+	restore_identities();
+	if (disable)
+		write_switch(true);
+}
+
+static void
+retire(bool disable)
 {
 	if (!ddir_leave_request(MyDatabaseId, LEAVE_MS))
 		ereport(ERROR,
@@ -156,15 +182,24 @@ ddir_retire_begin(void)
 						get_database_name(MyDatabaseId)),
 				 errdetail("It was asked to %d ms ago.", LEAVE_MS),
 				 errhint("See what it does in ddir.workers; try again, or terminate it with pg_terminate_backend.")));
-	restore_identities();
+	as_superuser(clear_database, disable);
 	retiring = true;
 }
 
 void
-ddir_retire_switched(bool disabled)
+ddir_retire_begin(void)
 {
+	retire(false);
+}
+
+void
+ddir_retire_switch(bool disabled)
+{
+	if (disabled)
+		retire(true);
+	else
+		as_superuser(write_switch, false);
 	switched = true;
-	switched_to = disabled;
 }
 
 static bool
@@ -181,39 +216,55 @@ is_disabled(void)
 	return result;
 }
 
+/* What was intended may have been rolled back to a savepoint. */
+static void
+before_commit(void)
+{
+	bool		gone = !OidIsValid(get_extension_oid("ddir", true));
+
+	switched_to = switched && !gone && is_disabled();
+	if (retiring && (gone || switched_to))
+	{
+		ddir_slots_drop(MyDatabaseId);
+		ddir_origins_drop(MyDatabaseId);
+	}
+	switched = switched && !gone;
+}
+
+/* Tell the processes. */
+static void
+after_commit(void)
+{
+	DdirDatabaseSlot *slot;
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	slot = ddir_shared_database(MyDatabaseId, true);
+	if (slot != NULL)
+	{
+		slot->disabled = switched_to;
+		slot->recheck = true;
+	}
+	LWLockRelease(ddir_shared->lock);
+	if (slot != NULL)
+		ddir_wake_waiters(slot);
+	ddir_wake_launcher();
+}
+
 static void
 transaction_ends(XactEvent event, void *arg)
 {
+	if (!retiring && !switched)
+		return;
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
-			if (retiring &&
-				(!OidIsValid(get_extension_oid("ddir", true)) || is_disabled()))
-			{
-				ddir_slots_drop(MyDatabaseId);
-				ddir_origins_drop(MyDatabaseId);
-			}
-			if (switched && OidIsValid(get_extension_oid("ddir", true)))
-				switched_to = is_disabled();
+			before_commit();
 			break;
 		case XACT_EVENT_COMMIT:
-			if (switched && ddir_shared != NULL)
-			{
-				DdirDatabaseSlot *slot;
-
-				LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
-				slot = ddir_shared_database(MyDatabaseId, true);
-				if (slot != NULL)
-				{
-					slot->disabled = switched_to;
-					slot->recheck = true;
-				}
-				LWLockRelease(ddir_shared->lock);
-				if (slot != NULL)
-					ddir_wake_waiters(slot);
-				ddir_wake_launcher();
-			}
-			/* FALLTHROUGH */
+			if (switched)
+				after_commit();
+			retiring = switched = false;
+			break;
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			retiring = switched = false;

@@ -13,14 +13,17 @@
 #include "postgres.h"
 
 /*
- * The maintainer is made to leave (55006 if it does not), and sources get back
- * the replica identities they had.  When the transaction commits and the
- * extension is gone, or disabled, slot and origin are dropped too.
+ * DROP EXTENSION is about to run.  The maintainer is made to leave (55006 if
+ * it does not), and sources get back the replica identities they had.  When the
+ * transaction commits and the extension is gone, slot and origin go too.
  */
 extern void ddir_retire_begin(void);
 
-/* The switch in ddir._database is to be told to the processes at commit. */
-extern void ddir_retire_switched(bool disabled);
+/*
+ * The switch of this database: off is as above, the extension staying; on
+ * takes effect at commit.
+ */
+extern void ddir_retire_switch(bool disabled);
 
 /* from _PG_init */
 extern void ddir_retire_init(void);

@@ -195,7 +195,14 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 			db && db->pid ? "the maintainer has not seen it yet" :
 			"the maintainer is not running", DDIR_REASON_LEN);
 	if (out->state == DDIR_VIEW_LIVE)
+	{
 		out->frontier = Max(out->frontier, all);
+		if (db == NULL || db->pid == 0)
+		{
+			out->state = DDIR_VIEW_BEHIND;
+			strlcpy(out->reason, "the maintainer is not running", DDIR_REASON_LEN);
+		}
+	}
 
 	if (db != NULL && db->disabled)
 		out->result = DDIR_FRESHNESS_DISABLED;

@@ -1,0 +1,90 @@
+/*-------------------------------------------------------------------------
+ *
+ * admin.c
+ *	  SQL functions for the whole database: ddir.enable, ddir.disable, and the
+ *	  check that CREATE EXTENSION makes.
+ *
+ * src/api/admin.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_database.h"
+#include "commands/dbcommands.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+
+#include "api/api.h"
+#include "base/compat.h"
+#include "base/shared.h"
+#include "ddl/retire.h"
+#include "meta/freshness.h"
+#include "meta/view.h"
+
+/* Views are given so long to show what was committed before they stop. */
+#define DRAIN_MS 30000
+
+PG_FUNCTION_INFO_V1(ddir_disable);
+PG_FUNCTION_INFO_V1(ddir_enable);
+PG_FUNCTION_INFO_V1(ddir_require_preload);
+
+static void
+require_administrator(void)
+{
+	if (!ddir_owns_database(MyDatabaseId, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_DATABASE,
+					   get_database_name(MyDatabaseId));
+}
+
+/* As far as it goes: views that cannot become current stop where they are. */
+static void
+drain(void)
+{
+	XLogRecPtr	target = ddir_freshness_target();
+	ListCell   *lc;
+
+	foreach(lc, ddir_view_list())
+	{
+		DdirFreshness f;
+		char	   *why;
+
+		if (ddir_freshness_servable(lfirst_oid(lc), &why))
+			ddir_freshness_await(list_make1_oid(lfirst_oid(lc)), target, DRAIN_MS, true, &f);
+	}
+}
+
+Datum
+ddir_disable(PG_FUNCTION_ARGS)
+{
+	ddir_shared_require();
+	require_administrator();
+	ddir_api_require_primary("ddir.disable()");
+	drain();
+	ddir_retire_switch(true);
+	PG_RETURN_VOID();
+}
+
+Datum
+ddir_enable(PG_FUNCTION_ARGS)
+{
+	ddir_shared_require();
+	require_administrator();
+	ddir_api_require_primary("ddir.enable()");
+	ddir_retire_switch(false);
+	PG_RETURN_VOID();
+}
+
+/*
+ * Views made without the library at work would never be kept current, so the
+ * extension cannot be made then.
+ */
+Datum
+ddir_require_preload(PG_FUNCTION_ARGS)
+{
+	ddir_shared_require();
+	PG_RETURN_VOID();
+}

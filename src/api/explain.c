@@ -1,0 +1,238 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain.c
+ *	  How a query is, or would be, maintained: ddir.explain,
+ *	  ddir.explain_query, and the analysis at creation.
+ *
+ * src/api/explain.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/analyze.h"
+#include "parser/parser.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "api/api.h"
+#include "base/compat.h"
+#include "base/request.h"
+#include "base/shared.h"
+#include "meta/view.h"
+#include "plan/ir.h"
+#include "plan/lower.h"
+
+#define EXPLAIN_MS 30000
+
+/* What an arrangement keeps for a row beside its columns. */
+#define ROW_OVERHEAD 24
+
+PG_FUNCTION_INFO_V1(ddir_explain);
+PG_FUNCTION_INFO_V1(ddir_explain_query);
+
+void
+ddir_api_analyse(const char *viewname, const Query *query, Oid owner)
+{
+	DdirRefusal refusal = {0};
+
+	if (ddir_lower(query, owner, &refusal) == NULL)
+		ddir_refuse(viewname, &refusal);
+}
+
+/* ----
+ * ddir.explain(view, format)
+ * ----
+ */
+
+static bool
+maintainer_runs(void)
+{
+	DdirDatabaseSlot *slot;
+	bool		result;
+
+	if (ddir_shared == NULL)
+		return false;
+	LWLockAcquire(ddir_shared->lock, LW_SHARED);
+	slot = ddir_shared_database(MyDatabaseId, false);
+	result = slot != NULL && slot->pid != 0;
+	LWLockRelease(ddir_shared->lock);
+	return result;
+}
+
+/* What runs, by the maintainer that runs it. */
+static char *
+running_plan(Oid view)
+{
+	StringInfoData text;
+	ListCell   *lc;
+
+	initStringInfo(&text);
+	foreach(lc, ddir_request(DDIR_REQUEST_EXPLAIN, view, InvalidXLogRecPtr, 1, EXPLAIN_MS))
+	{
+		char	  **line = lfirst(lc);
+
+		appendStringInfo(&text, "%s%s", text.len ? "\n" : "", line[0] ? line[0] : "");
+	}
+	return text.data;
+}
+
+/* What would run. */
+static char *
+logical_plan(Oid view)
+{
+	Relation	rel = table_open(view, AccessShareLock);
+	DdirRefusal refusal = {0};
+	DdirLowered *lowered = ddir_lower(ddir_view_query(rel), rel->rd_rel->relowner, &refusal);
+
+	if (lowered == NULL)
+		ddir_refuse(RelationGetRelationName(rel), &refusal);
+	table_close(rel, AccessShareLock);
+	return psprintf("(not running)\n%s", ddir_rel_text(lowered->root));
+}
+
+Datum
+ddir_explain(PG_FUNCTION_ARGS)
+{
+	Oid			view = ddir_api_view(fcinfo, 0);
+	char	   *format = PG_ARGISNULL(1) ? "text" : text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+	ddir_api_require_select(view);
+	if (pg_strcasecmp(format, "text") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown format \"%s\"", format),
+				 errdetail("A view's plan can be had as text."),
+				 errhint("Use format 'text'.")));
+	PG_RETURN_TEXT_P(cstring_to_text(maintainer_runs() ? running_plan(view) : logical_plan(view)));
+}
+
+/* ----
+ * ddir.explain_query(query)
+ * ----
+ */
+
+static Query *
+analyse_text(const char *text)
+{
+	List	   *statements = pg_parse_query(text);
+	RawStmt    *raw;
+
+	if (list_length(statements) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("the text must be one query"),
+				 errdetail_plural("It has %d statement.", "It has %d statements.",
+								  list_length(statements), list_length(statements)),
+				 errhint("Pass the SELECT that would define the view.")));
+	raw = linitial_node(RawStmt, statements);
+	if (!IsA(raw->stmt, SelectStmt) || ((SelectStmt *) raw->stmt)->intoClause != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("the text must be a SELECT, VALUES or TABLE command"),
+				 errdetail("A view is defined by a query that only reads."),
+				 errhint("Pass the SELECT that would define the view.")));
+	return parse_analyze_fixedparams(raw, text, NULL, 0, NULL);
+}
+
+static double
+row_width(const DdirRowType *type)
+{
+	double		width = ROW_OVERHEAD;
+
+	for (int i = 0; i < type->natts; i++)
+	{
+		if (OidIsValid(type->col[i].typid))
+			width += get_typavgwidth(type->col[i].typid, type->col[i].typmod);
+	}
+	return width;
+}
+
+/* Bytes of the inputs of operators that keep them. */
+static double
+state_bytes(const DdirRel *rel, List **seen)
+{
+	double		bytes = 0;
+
+	if (list_member_ptr(*seen, rel))
+		return 0;
+	*seen = lappend(*seen, (void *) rel);
+	for (int i = 0; i < rel->ninputs; i++)
+	{
+		const DdirRel *input = rel->input[i];
+
+		bytes += state_bytes(input, seen);
+		switch (rel->kind)
+		{
+			case DDIR_REL_JOIN:
+			case DDIR_REL_ANTI:
+				bytes += input->rows * row_width(input->type);
+				break;
+			case DDIR_REL_REDUCE:
+				bytes += rel->rows * row_width(rel->type);
+				break;
+			default:
+				break;
+		}
+	}
+	return bytes;
+}
+
+/* The state of a view: its operators', and the map of the rows it shows. */
+static int64
+view_bytes(const DdirRel *root)
+{
+	List	   *seen = NIL;
+	double		bytes = state_bytes(root, &seen) + root->rows * row_width(root->type);
+
+	return bytes < PG_INT64_MAX / 2 ? (int64) bytes : PG_INT64_MAX;
+}
+
+Datum
+ddir_explain_query(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	DdirRefusal refusal = {0};
+	DdirLowered *lowered;
+	Datum		values[7] = {0};
+	bool		nulls[7] = {0};
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("the query must not be NULL"),
+				 errhint("Pass the SELECT that would define the view.")));
+	InitMaterializedSRF(fcinfo, 0);
+	lowered = ddir_lower(analyse_text(text_to_cstring(PG_GETARG_TEXT_PP(0))), GetUserId(), &refusal);
+
+	memset(nulls, true, sizeof(nulls));
+#define SET(i, datum) (values[i] = (datum), nulls[i] = false)
+	SET(0, BoolGetDatum(lowered != NULL));
+	if (lowered == NULL)
+	{
+		SET(1, CStringGetTextDatum(refusal.code));
+		if (refusal.construct)
+			SET(2, CStringGetTextDatum(refusal.construct));
+		if (refusal.reason)
+			SET(3, CStringGetTextDatum(refusal.reason));
+		if (refusal.hint)
+			SET(4, CStringGetTextDatum(refusal.hint));
+	}
+	else
+	{
+		if (lowered->ambiguous)
+			SET(3, CStringGetTextDatum("The plain query has several legal answers, of which ddir keeps one."));
+		SET(5, CStringGetTextDatum(ddir_rel_text(lowered->root)));
+		SET(6, Int64GetDatum(view_bytes(lowered->root)));
+	}
+#undef SET
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return (Datum) 0;
+}
