@@ -9,8 +9,10 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
@@ -29,6 +31,7 @@ PG_FUNCTION_INFO_V1(test_ddir_image);
 PG_FUNCTION_INFO_V1(test_ddir_image_text);
 PG_FUNCTION_INFO_V1(test_ddir_roundtrip);
 PG_FUNCTION_INFO_V1(test_ddir_stored_images);
+PG_FUNCTION_INFO_V1(test_ddir_indirect);
 PG_FUNCTION_INFO_V1(test_ddir_fuzz);
 
 static DdirRef
@@ -170,6 +173,29 @@ test_ddir_stored_images(PG_FUNCTION_ARGS)
 	ExecDropSingleTupleTableSlot(slot);
 	table_close(rel, AccessShareLock);
 	PG_RETURN_DATUM(makeArrayResult(result, CurrentMemoryContext));
+}
+
+/*
+ * indirect(text): is the image of a pointer to a value in memory, as logical
+ * decoding makes them, that of the value?
+ */
+Datum
+test_ddir_indirect(PG_FUNCTION_ARGS)
+{
+	Oid			typid = TEXTOID;
+	Datum		value = PG_GETARG_DATUM(0);
+	bool		isnull = false;
+	Row			row = {ddir_rowtype_make(1, &typid, NULL, NULL), &value, &isnull};
+	DdirRef		direct = pack(&row, NULL);
+	struct varatt_indirect redirect = {(struct varlena *) DatumGetPointer(value)};
+	char	   *pointer = palloc(INDIRECT_POINTER_SIZE);
+	DdirRef		indirect;
+
+	SET_VARTAG_EXTERNAL(pointer, VARTAG_INDIRECT);
+	memcpy(VARDATA_EXTERNAL(pointer), &redirect, sizeof(redirect));
+	value = PointerGetDatum(pointer);
+	indirect = pack(&row, NULL);
+	PG_RETURN_BOOL(ddir_bytes_cmp(direct.p, direct.len, indirect.p, indirect.len) == 0);
 }
 
 /* Read all bytes of what was unpacked. */

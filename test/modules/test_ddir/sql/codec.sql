@@ -14,6 +14,8 @@ CREATE FUNCTION roundtrip(record) RETURNS boolean
   LANGUAGE c STRICT AS :'library', 'test_ddir_roundtrip';
 CREATE FUNCTION stored_images(regclass, only_column int DEFAULT 0) RETURNS bytea[]
   LANGUAGE c STRICT AS :'library', 'test_ddir_stored_images';
+CREATE FUNCTION indirect(text) RETURNS boolean
+  LANGUAGE c STRICT AS :'library', 'test_ddir_indirect';
 CREATE FUNCTION fuzz(record, seed bigint, n int) RETURNS bigint
   LANGUAGE c STRICT AS :'library', 'test_ddir_fuzz';
 
@@ -82,6 +84,8 @@ INSERT INTO stored VALUES ('both', repeat('0123456789', 30000));
 SELECT how, pg_column_size(v) FROM stored;
 SELECT length(i), count(*) FROM unnest(stored_images('stored', 2)) i GROUP BY i ORDER BY 1;
 SELECT stored_images('stored') = array_agg(image(stored)) FROM stored;
+SELECT how, indirect(v) FROM stored;
+SELECT indirect('short');
 
 -- expanded values, made by PL/pgSQL
 CREATE FUNCTION expanded() RETURNS int[] LANGUAGE plpgsql AS
