@@ -275,7 +275,8 @@ write_pieces(const DdirKeySpec *spec, const Piece *pieces, DdirDeltas *out)
 
 	start = ddir_deltas_key_room(out, size);
 	p = start + nbits;
-	memset(start, 0, nbits);
+	if (nbits > 0)
+		memset(start, 0, nbits);
 	for (int i = 0; i < spec->ncols; i++)
 	{
 		const Piece *piece = &pieces[i];

@@ -208,7 +208,8 @@ test_ddir_key_row(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	result = palloc(len + VARHDRSZ);
 	SET_VARSIZE(result, len + VARHDRSZ);
-	memcpy(VARDATA(result), d->key.bytes, len);
+	if (len > 0)
+		memcpy(VARDATA(result), d->key.bytes, len);
 	PG_RETURN_BYTEA_P(result);
 }
 
