@@ -234,6 +234,8 @@ handle(void *ctx, DdirRequestKind kind, Oid arg, XLogRecPtr lsn, DdirReply *repl
 		case DDIR_REQUEST_CONFIRM:
 			answer_confirm(m, arg, lsn, reply);
 			break;
+		case DDIR_REQUEST_SETTINGS:
+			break;				/* base/request.c answers it */
 	}
 }
 
