@@ -20,6 +20,8 @@
  *
  * A column that nobody uses may be packed as NULL (see "used").
  *
+ * rowtype.c makes row types, image.c packs and unpacks.
+ *
  * Row types come from the constructors below only; the fields from "packable"
  * and "width" on are computed by them.
  *
