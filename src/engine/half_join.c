@@ -105,6 +105,24 @@ ddir_stream_start(DdirStream *s, uint64_t bound, bool timed, const uint64_t *at)
 }
 
 void
+ddir_stream_free(DdirStream *s)
+{
+	for (int r = 0; r < s->nrel; r++)
+	{
+		ddir_free(s->ref[r]);
+		s->ref[r] = NULL;
+	}
+	ddir_free(s->diff);
+	ddir_free(s->time);
+	ddir_free(s->payload);
+	s->diff = NULL;
+	s->time = NULL;
+	s->payload = NULL;
+	s->n = s->cap = 0;
+	s->bound = 0;
+}
+
+void
 ddir_stream_bundle(const DdirStream *s, DdirBundle *b)
 {
 	b->n = s->n;

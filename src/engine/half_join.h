@@ -66,6 +66,8 @@ typedef struct DdirStream
 extern void ddir_stream_init(DdirStream *s, DdirArena *arena, int nrel, int coords);
 /* bind anew: no rows, these relations, time lane or none */
 extern void ddir_stream_start(DdirStream *s, uint64_t bound, bool timed, const uint64_t *at);
+/* give back the room */
+extern void ddir_stream_free(DdirStream *s);
 /* room for n rows in all */
 extern void ddir_stream_reserve(DdirStream *s, uint32_t n);
 /* as the functions see it: times are payloads */

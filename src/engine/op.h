@@ -79,6 +79,7 @@ typedef struct DdirStage
 typedef struct DdirPath
 {
 	int			arr;			/* arrangement whose batches drive it */
+	bool		with_key;		/* the driver's refs: key, then val behind it */
 	int			nstages;
 	const DdirStage *stages;
 	DdirFunc	output;
@@ -88,6 +89,13 @@ typedef struct DdirPath
 extern DdirNode *ddir_join_create(DdirGraph *g, const char *label, int nrel,
 								  int narr, DdirNode *const *arrange,
 								  const DdirPath *paths, int import_path);
+
+/*
+ * The join of two arrangements on the whole key: f over bundles of a left and
+ * a right val, both bound.  Output is at the join of the two times.
+ */
+extern DdirNode *ddir_bilinear_create(DdirGraph *g, const char *label,
+									  DdirNode *left, DdirNode *right, DdirFunc f);
 
 /*
  * The rows of "left" whose key is not in "right" (both arrangements, same
