@@ -53,6 +53,7 @@ typedef struct Walk
 	bool		import;
 	const DdirPath *path;
 	Level	   *level;			/* as many as the longest path, and one */
+	DdirLane	whole;			/* keys and vals of level 0, if with key */
 	DdirDeltas	out;
 	DdirDeltas	err;
 } Walk;
@@ -161,6 +162,38 @@ walk_start(Walk *walk, int driver, bool timed, const uint64_t *at)
 	}
 }
 
+/*
+ * Refs to key and val of rows i .. i + n as one, which in a batch they are
+ * not: so they are copied, and level 0 must be empty.
+ */
+static void
+load_whole(Walk *walk, const DdirBatch *b, uint32_t i, uint32_t n)
+{
+	DdirRef    *ref = walk->level[0].stream.ref[walk->driver];
+	DdirLane   *whole = &walk->whole;
+	size_t		len = 0;
+	uint64_t	room;
+
+	for (uint32_t k = 0; k < n; k++)
+		len += ddir_batch_key(b, i + k, &room).len + ddir_batch_val(b, i + k).len;
+	whole->len = 0;
+	if (len > whole->cap)
+		ddir_lane_grow(ddir_graph_scratch(walk->join->node.graph), whole, len);
+	for (uint32_t k = 0; k < n; k++)
+	{
+		DdirRef		key = ddir_batch_key(b, i + k, &room);
+		DdirRef		val = ddir_batch_val(b, i + k);
+
+		ref[k].p = whole->bytes + whole->len;
+		ref[k].len = key.len + val.len;
+		if (key.len > 0)
+			memcpy(whole->bytes + whole->len, key.p, key.len);
+		if (val.len > 0)
+			memcpy(whole->bytes + whole->len + key.len, val.p, val.len);
+		whole->len += ref[k].len;
+	}
+}
+
 /* Put rows i .. i + n of a batch into level 0. */
 static void
 walk_load(Walk *walk, const DdirBatch *b, uint32_t i, uint32_t n)
@@ -170,8 +203,11 @@ walk_load(Walk *walk, const DdirBatch *b, uint32_t i, uint32_t n)
 	int			coords = s->coords;
 
 	ddir_stream_reserve(s, n);
-	for (uint32_t k = 0; k < n; k++)
-		s->ref[walk->driver][k] = ddir_batch_val(b, i + k);
+	if (walk->path->with_key)
+		load_whole(walk, b, i, n);
+	else
+		for (uint32_t k = 0; k < n; k++)
+			s->ref[walk->driver][k] = ddir_batch_val(b, i + k);
 	for (uint32_t k = 0; k < n; k++)
 		s->diff[k] = ddir_batch_diff(b, i + k);
 	if (s->time)
@@ -190,12 +226,23 @@ walk_load(Walk *walk, const DdirBatch *b, uint32_t i, uint32_t n)
 	s->n = n;
 }
 
-/* Drive a batch down the path of relation "driver". */
+/* Push through what is left in the levels. */
+static void
+walk_rest(Walk *walk)
+{
+	for (int s = 1; s <= walk->path->nstages; s++)
+		walk_down(walk, s);
+}
+
+/*
+ * Drive a batch down the path of relation "driver".  Where the driver's rows
+ * are copies, the next chunk takes their place, so none may be on its way.
+ */
 static void
 walk_batch(Walk *walk, int driver, const DdirBatch *b)
 {
 	const uint64_t *at = walk->import ? ddir_graph_now(walk->join->node.graph) :
-		b->at.c;
+	b->at.c;
 
 	walk_start(walk, driver, !walk->import && b->time, at);
 	for (uint32_t i = 0; i < b->n; i += DDIR_CHUNK_ROWS)
@@ -206,9 +253,10 @@ walk_batch(Walk *walk, int driver, const DdirBatch *b)
 			n = DDIR_CHUNK_ROWS;
 		walk_load(walk, b, i, n);
 		walk_down(walk, 0);
+		if (walk->path->with_key)
+			walk_rest(walk);
 	}
-	for (int s = 1; s <= walk->path->nstages; s++)
-		walk_down(walk, s);
+	walk_rest(walk);
 }
 
 /* ----

@@ -8,16 +8,19 @@
  * L = ceil(log2 n):
  *
  *	1. gives fuel 8 * 2^L to each merge under way; one that completes moves up
+ *	   if it holds more than 2^i rows
  *	2. merges and moves up whatever is below level L, so that L is free
  *	3. places the batch at L, which begins a merge if one was there
  *	4. draws the top layer down if it holds far less than it is accounted for
  *
- * Why that suffices: when a merge begins at level k, the layers below hold
- * less than 2^(k-1) rows, as k-1 has just been emptied.  The next batch for
- * level k needs 2^k, so at least 2^(k-1) rows come in before it, each with
- * fuel 8 (half of it for rows that step 2 made up); the merge is of at most
- * 2^(k+1).  Should the accounting ever be wrong, the merge is completed on
- * the spot: an insertion may then be slow, never false.
+ * Why that suffices: let at most R(k) rows be below level k when a batch comes
+ * to k.  It came from k-1, where its merge took at most 2^k rows of input, paid
+ * by at most 2^k / 8 rows inserted, and began with at most R(k-1) rows below.
+ * So R(k) <= R(k-1) + 2^(k-3) <= 2^(k-2).  The next batch for k has more than
+ * 2^(k-1) rows, so at least 2^(k-2) come in before it, with fuel 2^(k+1): what
+ * the merge at k can take.  (Step 2 is paid by the batch that wants it.)
+ * Should this be wrong, put_layer completes the merge on the spot: an
+ * insertion may then be slow, never false.
  *
  * Around the layers, oldest to youngest:
  *
@@ -46,7 +49,7 @@
 /* Fuel per row inserted, for each merge. */
 #define FUEL_PER_ROW 8
 /* Idle merges of more unequal batches need fuel for both. */
-#define IDLE_RATIO 64
+#define IDLE_RATIO 8
 
 typedef struct Layer
 {
@@ -260,6 +263,15 @@ put_layer(DdirSpine *s, int level, DdirBatch *b)
 	}
 }
 
+/* A completed merge moves up, unless so much cancelled that it still fits. */
+static void
+settle(DdirSpine *s, int level)
+{
+	DdirBatch  *b = take_layer(s, level);
+
+	put_layer(s, level_of(b->n) <= level ? level : level + 1, b);
+}
+
 /*
  * Give fuel to each merge, from the lowest, so that one that completes and
  * starts another above pays for it in the same go.
@@ -272,7 +284,7 @@ apply_fuel(DdirSpine *s, int64_t fuel)
 		int64_t		left = fuel;
 
 		if (s->layer[i].merge && work_merge(s, s->layer[i].merge, &left))
-			put_layer(s, i + 1, take_layer(s, i));
+			settle(s, i);
 	}
 }
 
@@ -553,17 +565,12 @@ ddir_spine_exert(DdirSpine *s, int64_t fuel)
 
 		for (int i = 0; i < s->nlayers; i++)
 		{
-			DdirBatch  *b;
-			int			level;
-
 			if (s->layer[i].merge == NULL)
 				continue;
 			merging = true;
 			if (!work_merge(s, s->layer[i].merge, &fuel))
 				return true;
-			b = take_layer(s, i);
-			level = level_of(b->n) <= i ? i : i + 1;
-			put_layer(s, level, b);
+			settle(s, i);
 		}
 		tidy(s);
 		if (!merging && !begin_idle_merge(s, fuel))
