@@ -46,6 +46,7 @@
 
 #include "api/api.h"
 #include "api/canonical.h"
+#include "base/compat.h"
 #include "base/debugpoint.h"
 #include "base/request.h"
 #include "meta/freshness.h"

@@ -23,6 +23,7 @@
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "base/port.h"
 #include "rows/accum.h"
 #include "rows/rowtype.h"

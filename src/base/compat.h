@@ -17,6 +17,7 @@
 #include "catalog/pg_proc.h"
 #include "datatype/timestamp.h"
 #include "executor/executor.h"
+#include "fmgr.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/wait_event.h"
@@ -28,6 +29,24 @@
 
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
 #error "ddir supports PostgreSQL 15 to 18"
+#endif
+
+/*
+ * 15 exports a function's info record but not the function, which then cannot
+ * be found in a library whose symbols are hidden; 16 and later export both.
+ */
+#if PG_VERSION_NUM < 160000
+#undef PG_FUNCTION_INFO_V1
+#define PG_FUNCTION_INFO_V1(funcname) \
+extern PGDLLEXPORT Datum funcname(PG_FUNCTION_ARGS); \
+extern PGDLLEXPORT const Pg_finfo_record *CppConcat(pg_finfo_, funcname) (void); \
+const Pg_finfo_record * \
+CppConcat(pg_finfo_, funcname) (void) \
+{ \
+	static const Pg_finfo_record my_finfo = {1}; \
+	return &my_finfo; \
+} \
+extern int	no_such_variable
 #endif
 
 /* Does the collation order strings by their bytes? */
@@ -118,6 +137,17 @@ ddir_flatten_join_aliases(Query *query, Node *node)
 	return flatten_join_alias_vars(NULL, query, node);
 #else
 	return flatten_join_alias_vars(query, node);
+#endif
+}
+
+/* Are rights asked for by this range table entry? */
+static inline bool
+ddir_rte_has_rights(const RangeTblEntry *rte)
+{
+#if PG_VERSION_NUM >= 160000
+	return rte->perminfoindex != 0;
+#else
+	return rte->requiredPerms != 0;
 #endif
 }
 
