@@ -30,7 +30,7 @@
 
 PG_MODULE_MAGIC;
 
-extern void _PG_init(void);
+PGDLLEXPORT void _PG_init(void);
 
 void
 _PG_init(void)
