@@ -172,9 +172,12 @@ forget_databases(void)
 	return any;
 }
 
-/* With "first", also what databases dropped in an earlier life have left. */
+/*
+ * Databases that are gone have left replication origins, which only processes
+ * connected to a database can drop: the next probe does.
+ */
 static void
-look_at_databases(bool first)
+look_at_databases(void)
 {
 	Relation	rel;
 	TableScanDesc scan;
@@ -192,9 +195,20 @@ look_at_databases(bool first)
 		see_database((Form_pg_database) GETSTRUCT(tup));
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
-	if (forget_databases() || first)
-		ddir_origins_drop(InvalidOid);
 	CommitTransactionCommand();
+
+	if (!forget_databases())
+		return;
+	foreach(lc, databases)
+	{
+		Database   *db = lfirst(lc);
+
+		if (db->open && !db->running)
+		{
+			db->look = true;
+			break;
+		}
+	}
 }
 
 static Situation
@@ -648,7 +662,7 @@ ddir_launcher_main(Datum arg)
 		{
 			ddir_shared->launcher_look = false;
 			pg_memory_barrier();
-			look_at_databases(looked == 0);
+			look_at_databases();
 			looked = GetCurrentTimestamp();
 			MemoryContextSwitchTo(turn);
 		}

@@ -60,6 +60,7 @@ look(DdirProbe *found)
 		ddir_slots_drop(MyDatabaseId);
 		ddir_origins_drop(MyDatabaseId);
 	}
+	ddir_origins_drop(InvalidOid);	/* of databases that were dropped */
 }
 
 void
