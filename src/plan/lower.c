@@ -1,0 +1,425 @@
+/*-------------------------------------------------------------------------
+ *
+ * lower.c
+ *	  From a view's Query to DDIR: rewriting, rights, and one query's parts.
+ *
+ * The query is rewritten as for execution, so views are subqueries of it and
+ * row security is conditions in it; then each query becomes a relation: FROM and
+ * WHERE (from.c, outer.c, sublink.c), GROUP BY (group.c) or UNION (setop.c), the
+ * select list and DISTINCT.  ORDER BY without LIMIT means nothing here.
+ * optimize.c tidies up, finish.c makes sure that what is left can be built.
+ *
+ * Everything runs as the owner of the view, in a security-restricted context:
+ * folding constants calls functions.
+ *
+ * A refusal leaves by an error that ddir_lower catches without a
+ * subtransaction.  That is sound because refusals are raised by our own code,
+ * in places where it holds no relation, cache entry or lock that would have to
+ * be given back; the user and the settings are put back here.
+ *
+ * src/plan/lower.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteHandler.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "base/compat.h"
+#include "plan/lowering.h"
+#include "plan/optimize.h"
+#include "rows/program.h"
+
+/*
+ * Expressions
+ */
+
+/* Whose columns an expression may mention. */
+typedef enum Mentions
+{
+	OWN,						/* of range table entries of its query */
+	CORRELATED,					/* and of the query just around */
+	COMPUTED					/* of relations made by us, in place of them */
+} Mentions;
+
+typedef struct VarsContext
+{
+	DdirLevel  *level;
+	Mentions	may;
+} VarsContext;
+
+/* Refuse a column that belongs to a query around this one. */
+static void
+refuse_outer(DdirLevel *level, int levelsup)
+{
+	DdirRefusal *refusal = level->run->refusal;
+
+	/* the query whose surroundings it belongs to */
+	for (int i = 1; i < levelsup && level->parent; i++)
+		level = level->parent;
+	if (level->kind == DDIR_LEVEL_SUBLINK)
+		ddir_refuse_query(refusal, DDIR_REFUSE_CORRELATION, NULL);
+	ddir_refuse_query(refusal, DDIR_REFUSE_LATERAL, NULL);
+}
+
+static void
+check_var(Var *var, void *arg)
+{
+	VarsContext *cx = arg;
+	DdirLevel  *level = cx->level;
+	RangeTblEntry *rte;
+
+	if (var->varlevelsup > (cx->may == CORRELATED ? 1 : 0))
+		refuse_outer(cx->level, var->varlevelsup);
+	for (int i = 0; i < var->varlevelsup; i++)
+		level = level->parent;
+	rte = rt_fetch(var->varno, level->query->rtable);
+	if (var->varattno == InvalidAttrNumber)
+		ddir_refuse_query(level->run->refusal, DDIR_REFUSE_WHOLE_ROW, rte->eref->aliasname);
+	if (var->varattno < 0)
+		ddir_refuse_query(level->run->refusal, DDIR_REFUSE_SYSTEM_COLUMN,
+						  get_rte_attribute_name(rte, var->varattno));
+}
+
+static Expr *
+fold(DdirLevel *level, Expr *expr, Mentions may)
+{
+	VarsContext cx = {level, may};
+	DdirLowering *run = level->run;
+	List	   *relations;
+	List	   *invalidations;
+
+	if (may != COMPUTED)
+		ddir_vars_visit((Node *) expr, check_var, &cx);
+	ddir_check_expr(&run->checked, (Node *) expr, false);
+	expr = expression_planner_with_deps(expr, &relations, &invalidations);
+	run->inlined = list_concat(run->inlined, invalidations);
+	ddir_check_expr(&run->checked, (Node *) expr, true);
+	return expr;
+}
+
+Expr *
+ddir_lower_fold(DdirLevel *level, Expr *expr)
+{
+	return fold(level, expr, OWN);
+}
+
+Expr *
+ddir_lower_fold_computed(DdirLevel *level, Expr *expr)
+{
+	return fold(level, expr, COMPUTED);
+}
+
+static List *
+conjuncts(DdirLevel *level, Node *quals, Mentions may)
+{
+	Expr	   *expr;
+
+	if (quals == NULL)
+		return NIL;
+	expr = canonicalize_qual(fold(level, (Expr *) quals, may), false);
+	return make_ands_implicit(expr);
+}
+
+List *
+ddir_lower_conjuncts(DdirLevel *level, Node *quals)
+{
+	return conjuncts(level, quals, OWN);
+}
+
+List *
+ddir_lower_correlated(DdirLevel *level, Node *quals)
+{
+	return conjuncts(level, quals, CORRELATED);
+}
+
+List *
+ddir_lower_conjuncts_computed(DdirLevel *level, Node *quals)
+{
+	return conjuncts(level, quals, COMPUTED);
+}
+
+static bool
+find_sublink(Node *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubLink))
+	{
+		*(SubLink **) arg = (SubLink *) node;
+		return true;
+	}
+	return expression_tree_walker(node, find_sublink, arg);
+}
+
+void
+ddir_lower_no_sublinks(DdirLevel *level, Node *expr)
+{
+	DdirRefusal *refusal = level->run->refusal;
+	SubLink    *link = NULL;
+
+	if (!find_sublink(expr, &link))
+		return;
+	switch (link->subLinkType)
+	{
+		case EXISTS_SUBLINK:
+			ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_PLACE, "EXISTS inside an expression");
+			break;
+		case ANY_SUBLINK:
+			ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_PLACE, "IN inside an expression");
+			break;
+		case ALL_SUBLINK:
+		case ROWCOMPARE_SUBLINK:
+			ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
+			break;
+		case ARRAY_SUBLINK:
+			ddir_refuse_query(refusal, DDIR_REFUSE_SCALAR_SUBQUERY, "ARRAY of a subquery");
+			break;
+		default:
+			ddir_refuse_query(refusal, DDIR_REFUSE_SCALAR_SUBQUERY, NULL);
+	}
+}
+
+/*
+ * Queries
+ */
+
+DdirLevel *
+ddir_level_make(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKind kind)
+{
+	DdirLevel  *level = palloc0(sizeof(DdirLevel));
+
+	level->run = run;
+	level->parent = parent;
+	level->kind = kind;
+	level->query = query;
+	level->nplaces = list_length(query->rtable);
+	level->place = palloc0(sizeof(DdirPlace) * (level->nplaces + 1));
+	return level;
+}
+
+DdirRel *
+ddir_lower_distinct(DdirLevel *level, DdirRel *rel, List *eqops)
+{
+	List	   *keys = NIL;
+	ListCell   *lc;
+
+	foreach(lc, eqops)
+	{
+		DdirGroupKey *key = palloc0(sizeof(DdirGroupKey));
+		Var		   *var = ddir_rel_var(0, rel, foreach_current_index(lc) + 1);
+
+		key->expr = (Expr *) var;
+		key->eqop = lfirst_oid(lc);
+		key->collation = var->varcollid;
+		keys = lappend(keys, key);
+	}
+	return ddir_rel_reduce(rel, keys, NIL, false);
+}
+
+/* The equality of each column of the select list, by its DISTINCT. */
+static List *
+distinct_eqops(Query *query)
+{
+	List	   *eqops = NIL;
+	ListCell   *lc;
+
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		SortGroupClause *clause;
+
+		if (tle->resjunk)
+			continue;
+		clause = get_sortgroupref_clause_noerr(tle->ressortgroupref,
+											   query->distinctClause);
+		if (clause == NULL)
+			elog(ERROR, "column \"%s\" is not in DISTINCT", tle->resname);
+		eqops = lappend_oid(eqops, clause->eqop);
+	}
+	return eqops;
+}
+
+static DdirRel *
+lower_select(DdirLevel *level)
+{
+	Query	   *query = level->query;
+	DdirFrom   *from = ddir_lower_from(level);
+	DdirRel    *rel;
+
+	if (query->hasAggs || query->groupClause || query->groupingSets || query->havingQual)
+		rel = ddir_lower_group(level, from);
+	else
+	{
+		List	   *targets = NIL;
+		ListCell   *lc;
+
+		foreach(lc, query->targetList)
+		{
+			TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+			if (tle->resjunk)
+				continue;
+			ddir_lower_no_sublinks(level, (Node *) tle->expr);
+			targets = lappend(targets, ddir_lower_fold(level, tle->expr));
+		}
+		rel = ddir_from_close(level, from, targets);
+	}
+	if (query->distinctClause)
+		rel = ddir_lower_distinct(level, rel, distinct_eqops(query));
+	return rel;
+}
+
+/* A copy of which the columns may be named. */
+static DdirRel *
+with_names(DdirRel *rel, Query *query)
+{
+	DdirRel    *named = palloc(sizeof(DdirRel));
+	ListCell   *lc;
+
+	*named = *rel;
+	named->colnames = NIL;
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		if (!tle->resjunk)
+			named->colnames = lappend(named->colnames,
+									  pstrdup(tle->resname ? tle->resname : "?column?"));
+	}
+	return named;
+}
+
+DdirRel *
+ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKind kind)
+{
+	DdirLevel  *level = ddir_level_make(run, parent, query, kind);
+	Oid			denied;
+
+	check_stack_depth();
+	denied = ddir_query_denied(query);
+	if (OidIsValid(denied))
+		ddir_refuse_query(run->refusal, DDIR_REFUSE_TABLE_RIGHTS, get_rel_name(denied));
+	ddir_check_query(run->refusal, query);
+
+	query->targetList = (List *) ddir_flatten_join_aliases(query, (Node *) query->targetList);
+	query->jointree = (FromExpr *) ddir_flatten_join_aliases(query, (Node *) query->jointree);
+	query->havingQual = ddir_flatten_join_aliases(query, query->havingQual);
+
+	return with_names(query->setOperations ? ddir_lower_setop(level) : lower_select(level),
+					  query);
+}
+
+/*
+ * The whole
+ */
+
+/*
+ * In the stored rule of a view two entries stand for the view itself.  They
+ * mean nothing, but they would be locked.
+ */
+static void
+drop_unused_relations(Query *query)
+{
+	Bitmapset  *used = query->jointree ? ddir_rels_in((Node *) query->jointree) : NULL;
+	ListCell   *lc;
+
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_RELATION &&
+			!bms_is_member(foreach_current_index(lc) + 1, used) &&
+			!ddir_rte_has_rights(rte))
+			rte->rtekind = RTE_RESULT;
+	}
+}
+
+static Query *
+rewrite(const Query *stored)
+{
+	Query	   *query = copyObject(unconstify(Query *, stored));
+	List	   *rewritten;
+
+	drop_unused_relations(query);
+	AcquireRewriteLocks(query, true, false);
+	rewritten = QueryRewrite(query);
+	if (list_length(rewritten) != 1)
+		elog(ERROR, "a view's query was rewritten to %d queries", list_length(rewritten));
+	return linitial_node(Query, rewritten);
+}
+
+static void
+lower(DdirLowering *run, const Query *query)
+{
+	DdirRel    *root;
+
+	/* where it is off, as in dumps, tables with row security raise errors */
+	set_config_option("row_security", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+					  true, 0, false);
+	if (query->commandType != CMD_SELECT)
+		ddir_refuse_query(run->refusal, DDIR_REFUSE_COMMAND, NULL);
+	root = ddir_lower_query(run, NULL, rewrite(query), DDIR_LEVEL_TOP);
+	run->result->root = ddir_optimize(root);
+	ddir_lower_finish(run);
+}
+
+DdirLowered *
+ddir_lower(const Query *query, Oid owner, DdirRefusal *refusal)
+{
+	DdirLowering run = {0};
+	MemoryContext cxt = CurrentMemoryContext;
+	DdirActing	acting;
+	int			nestlevel;
+	volatile bool pushed = false;
+	uint32		holdoff = InterruptHoldoffCount;
+	DdirLowered *volatile result = palloc0(sizeof(DdirLowered));
+
+	memset(refusal, 0, sizeof(*refusal));
+	run.refusal = refusal;
+	run.checked.owner = owner;
+	run.checked.refusal = refusal;
+	run.result = result;
+
+	nestlevel = ddir_rights_enter();
+	acting = ddir_act_as(owner);
+	if (!ActiveSnapshotSet())
+	{
+		/* functions that constants are folded by may need one */
+		PushActiveSnapshot(GetTransactionSnapshot());
+		pushed = true;
+	}
+	PG_TRY();
+	{
+		lower(&run, query);
+	}
+	PG_CATCH();
+	{
+		ddir_act_back(&acting);
+		if (!refusal->refused)
+			PG_RE_THROW();
+		InterruptHoldoffCount = holdoff;
+		MemoryContextSwitchTo(cxt);
+		FlushErrorState();
+		result = NULL;
+	}
+	PG_END_TRY();
+	if (pushed)
+		PopActiveSnapshot();
+	ddir_act_back(&acting);
+	ddir_rights_leave(nestlevel);
+	return result;
+}
