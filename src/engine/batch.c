@@ -184,33 +184,31 @@ ddir_batch_close(DdirBatch *b, uint32_t slot)
  * ----
  */
 
-/* The width all rows of a lane have, or -1. */
-static int64_t
-lane_width(const DdirLane *lane, uint32_t n)
-{
-	uint32_t	width = lane->off[1] - lane->off[0];
-	uint32_t	other = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		other |= lane->off[i + 1] - lane->off[i] - width;
-	return other == 0 ? (int64_t) width : -1;
-}
-
 static void
 gather_fixed(DdirBatch *b, DdirColumn *c, const DdirLane *src, const DdirOrder *o)
 {
 	size_t		width = c->width;
 
 	c->bytes = ddir_alloc(b->arena, width * o->n);
-	if (width == 8)
-		for (uint32_t i = 0; i < o->n; i++)
-			memcpy(c->bytes + i * (size_t) 8, src->bytes + o->item[i].i * (size_t) 8, 8);
-	else if (width == 16)
+	if (width == 16)
 		for (uint32_t i = 0; i < o->n; i++)
 			memcpy(c->bytes + i * (size_t) 16, src->bytes + o->item[i].i * (size_t) 16, 16);
 	else if (width > 0)
 		for (uint32_t i = 0; i < o->n; i++)
 			memcpy(c->bytes + i * width, src->bytes + o->item[i].i * width, width);
+}
+
+/* Vals of eight bytes are in the items. */
+static void
+gather_words(DdirBatch *b, DdirColumn *c, const DdirOrder *o)
+{
+	c->bytes = ddir_alloc(b->arena, o->n * sizeof(uint64_t));
+	for (uint32_t i = 0; i < o->n; i++)
+	{
+		uint64_t	word = ddir_order_word(&o->item[i]);
+
+		memcpy(c->bytes + i * sizeof(word), &word, sizeof(word));
+	}
 }
 
 static void
@@ -236,15 +234,30 @@ gather_varied(DdirBatch *b, DdirColumn *c, const DdirLane *src, const DdirOrder 
 }
 
 static void
-gather_column(DdirBatch *b, DdirColumn *c, const DdirLane *src, int64_t width, const DdirOrder *o)
+gather_key(DdirBatch *b, const DdirLane *src, const DdirOrder *o)
 {
-	if (width >= 0)
+	b->mixed = o->key_width == sizeof(uint64_t);
+	if (b->mixed)
+		return;
+	if (o->key_width >= 0)
 	{
-		c->width = (uint32_t) width;
-		gather_fixed(b, c, src, o);
+		b->key.width = (uint32_t) o->key_width;
+		gather_fixed(b, &b->key, src, o);
 	}
 	else
-		gather_varied(b, c, src, o);
+		gather_varied(b, &b->key, src, o);
+}
+
+static void
+gather_val(DdirBatch *b, const DdirLane *src, const DdirOrder *o)
+{
+	b->val.width = o->val_width >= 0 ? (uint32_t) o->val_width : 0;
+	if (o->val_width == sizeof(uint64_t))
+		gather_words(b, &b->val, o);
+	else if (o->val_width >= 0)
+		gather_fixed(b, &b->val, src, o);
+	else
+		gather_varied(b, &b->val, src, o);
 }
 
 static void
@@ -340,16 +353,12 @@ ddir_batch_build(DdirArena *arena, DdirDeltas *rows,
 	b->mixed = true;
 	if (o.n > 0)
 	{
-		int64_t		width = lane_width(&rows->key, rows->n);
-
 		b->n = o.n;
 		b->hash = ddir_alloc(b->arena, o.n * sizeof(uint64_t));
 		for (uint32_t i = 0; i < o.n; i++)
-			b->hash[i] = o.item[i].k;
-		b->mixed = width == sizeof(uint64_t);
-		if (!b->mixed)
-			gather_column(b, &b->key, &rows->key, width, &o);
-		gather_column(b, &b->val, &rows->val, lane_width(&rows->val, rows->n), &o);
+			b->hash[i] = o.item[i].hash;
+		gather_key(b, &rows->key, &o);
+		gather_val(b, &rows->val, &o);
 		gather_times(b, rows, &o);
 		gather_diffs(b, &o);
 		check_times(b);

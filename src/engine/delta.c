@@ -224,32 +224,43 @@ ddir_deltas_append(DdirDeltas *d, const DdirDeltas *src)
 	d->n += src->n;
 }
 
-static void
-gather_lane(DdirDeltas *to, DdirLane *lane, const DdirLane *src, const DdirOrder *o)
+/* The eight bytes of an item's key or val, which are not gathered. */
+static inline uint64_t
+item_word(const DdirOrderItem *item, bool key)
 {
+	return key ? ddir_key_unmix(item->hash) : ddir_order_word(item);
+}
+
+static void
+gather_lane(DdirDeltas *to, DdirLane *lane, const DdirLane *src, const DdirOrder *o, bool key)
+{
+	bool		words = (key ? o->key_width : o->val_width) == sizeof(uint64_t);
 	size_t		len = 0;
 
 	grow_offsets(to->arena, lane, to->cap);
 	for (uint32_t i = 0; i < o->n; i++)
 	{
-		uint32_t	from = o->item[i].i;
-
-		len += src->off[from + 1] - src->off[from];
+		len += words ? sizeof(uint64_t) : ddir_lane_ref(src, o->item[i].i).len;
 		lane->off[i + 1] = (uint32_t) len;
 	}
 	lane->cap = len > BYTES_MIN ? len : BYTES_MIN;
 	lane->bytes = ddir_alloc(to->arena, lane->cap);
 	lane->len = len;
-	for (uint32_t i = 0; i < o->n; i++)
-	{
-		DdirRef		r = ddir_lane_ref(src, o->item[i].i);
+	if (words)
+		for (uint32_t i = 0; i < o->n; i++)
+		{
+			uint64_t	word = item_word(&o->item[i], key);
 
-		/* the commonest width without a call */
-		if (r.len == sizeof(uint64_t))
-			memcpy(lane->bytes + lane->off[i], r.p, sizeof(uint64_t));
-		else if (r.len > 0)
-			memcpy(lane->bytes + lane->off[i], r.p, r.len);
-	}
+			memcpy(lane->bytes + i * sizeof(word), &word, sizeof(word));
+		}
+	else
+		for (uint32_t i = 0; i < o->n; i++)
+		{
+			DdirRef		r = ddir_lane_ref(src, o->item[i].i);
+
+			if (r.len > 0)
+				memcpy(lane->bytes + lane->off[i], r.p, r.len);
+		}
 }
 
 void
@@ -270,12 +281,12 @@ ddir_deltas_consolidate(DdirDeltas *d)
 	to.diff = grow_lane(&to, NULL, to.cap, sizeof(int64_t));
 	for (uint32_t i = 0; i < o.n; i++)
 	{
-		to.hash[i] = o.item[i].k;
+		to.hash[i] = o.item[i].hash;
 		to.diff[i] = o.diff ? o.diff[i] : 1;
 	}
 	if (d->keyed)
-		gather_lane(&to, &to.key, &d->key, &o);
-	gather_lane(&to, &to.val, &d->val, &o);
+		gather_lane(&to, &to.key, &d->key, &o, true);
+	gather_lane(&to, &to.val, &d->val, &o, false);
 	if (d->time)
 	{
 		bool		all_at = true;

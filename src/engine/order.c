@@ -1,19 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * order.c
- *	  Consolidated order of a run: radix sort on the hash, then the rest.
+ *	  Consolidated order of a run: radix sort on hash and val, then the rest.
  *
- * Hashes are spread evenly, so about log2(n) of their high bits nearly decide
- * the order: two counting passes for a million rows.  Bits in which no two
- * hashes differ are not looked at.  What is still equal in the bits taken is
- * a short stretch and goes through insertion, or again through the radix sort
- * where it is not short (many rows of one key).
+ * Sorting is bound by memory, so rows are moved far only once: a large run is
+ * dealt out by the high bits of the hash into buckets that fit the cache, and
+ * each is finished there.  Hashes are spread evenly, so in a bucket one more
+ * digit leaves a row or two, or the rows of one key, which a few comparisons
+ * without branches put in order.
  *
- * Rows of one hash are ordered by the first eight bytes of their vals in the
- * same way, and only what is equal there too is compared as rows.
+ * The sort key is 128 bits: the hash, then the first eight bytes of the val.
+ * Digits start at the highest bit in which two rows differ, so equal bits are
+ * never looked at and many rows of one key are sorted by their vals directly.
  *
- * Example: rows of a key with vals of 8 bytes never reach the comparison;
- * equal hash and equal prefix say all there is to say.
+ * What is equal in both is compared as rows, where more is to be said: longer
+ * vals, times.  Rows of one hash but different keys are compared altogether.
  *
  * src/engine/order.c
  *
@@ -21,10 +22,13 @@
  */
 #include "engine/order.h"
 
-/* Up to here insertion beats everything. */
-#define SMALL 24
+/* Up to here rows are ranked by comparing all pairs. */
+#define SMALL 16
 /* Widest digit: its counters fit the first-level cache. */
 #define DIGIT_BITS 11
+/* Runs above this are dealt into buckets of about 2^BUCKET_BITS first. */
+#define DEAL_ROWS 4096
+#define BUCKET_BITS 9
 
 /* What the run's lanes allow to leave out. */
 typedef struct Shape
@@ -34,108 +38,143 @@ typedef struct Shape
 	bool		vals_by_prefix; /* equal prefixes mean equal vals */
 } Shape;
 
-static void
-insertion_sort(DdirOrderItem *a, uint32_t n)
-{
-	for (uint32_t i = 1; i < n; i++)
-	{
-		DdirOrderItem x = a[i];
-		uint32_t	j = i;
-
-		for (; j > 0 && a[j - 1].k > x.k; j--)
-			a[j] = a[j - 1];
-		a[j] = x;
-	}
-}
-
 static inline int
 bits_of(uint64_t x)
 {
 	return x ? 64 - __builtin_clzll(x) : 0;
 }
 
+/* By hash and prefix; without branches, as there is no telling. */
+static inline uint32_t
+item_less(const DdirOrderItem *x, const DdirOrderItem *y)
+{
+	return (x->hash < y->hash) | ((x->hash == y->hash) & (x->prefix < y->prefix));
+}
+
 /*
- * One pass of counting sort, from "from" to "to", by the digit at shift.
+ * Sort n <= SMALL items from a to b, which may be the same: an item's place is
+ * the number of those before it.
  */
 static void
-scatter(const DdirOrderItem *from, DdirOrderItem *to, uint32_t n, int shift, int bits)
+rank_sort(const DdirOrderItem *a, DdirOrderItem *b, uint32_t n)
 {
-	uint32_t	count[1 << DIGIT_BITS];
-	uint64_t	mask = (UINT64_C(1) << bits) - 1;
+	DdirOrderItem x[SMALL];
+	uint32_t	rank[SMALL];
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		x[i] = a[i];
+		rank[i] = 0;
+	}
+	for (uint32_t i = 1; i < n; i++)
+	{
+		uint32_t	r = 0;
+
+		for (uint32_t j = 0; j < i; j++)
+		{
+			uint32_t	less = item_less(&x[i], &x[j]);
+
+			rank[j] += less;
+			r += 1 - less;
+		}
+		rank[i] = r;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		b[rank[i]] = x[i];
+}
+
+/* Where the digit of a sort key is: the highest bits that vary. */
+typedef struct Digit
+{
+	bool		of_hash;
+	int			shift;
+	int			bits;
+} Digit;
+
+static inline uint32_t
+digit_of(const Digit *d, const DdirOrderItem *x)
+{
+	uint64_t	k = d->of_hash ? x->hash : x->prefix;
+
+	return (k >> d->shift) & ((UINT32_C(1) << d->bits) - 1);
+}
+
+/* False: all are equal. */
+static bool
+find_digit(const DdirOrderItem *a, uint32_t n, Digit *d)
+{
+	uint64_t	hash = 0;
+	uint64_t	prefix = 0;
+	int			top;
+
+	for (uint32_t i = 1; i < n; i++)
+	{
+		hash |= a[i].hash ^ a[0].hash;
+		prefix |= a[i].prefix ^ a[0].prefix;
+	}
+	d->of_hash = hash != 0;
+	top = bits_of(hash ? hash : prefix);
+	d->bits = bits_of(n) - 1;
+	if (d->bits > DIGIT_BITS)
+		d->bits = DIGIT_BITS;
+	if (d->bits > top)
+		d->bits = top;
+	d->shift = top - d->bits;
+	return top > 0;
+}
+
+/* Turn counts into places: those of digit k begin at count[k]. */
+static void
+counts_to_places(uint32_t *count, uint32_t n)
+{
 	uint32_t	sum = 0;
 
-	memset(count, 0, sizeof(count[0]) << bits);
 	for (uint32_t i = 0; i < n; i++)
-		count[(from[i].k >> shift) & mask]++;
-	for (uint32_t i = 0; i <= mask; i++)
 	{
 		uint32_t	c = count[i];
 
 		count[i] = sum;
 		sum += c;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		to[count[(from[i].k >> shift) & mask]++] = from[i];
 }
 
-/* Sort by k, keeping the order of equal ones; tmp has room for n. */
+/* Sort n items in a; the result is in b if "over", else in a. */
 static void
-radix_sort(DdirOrderItem *a, DdirOrderItem *tmp, uint32_t n)
+radix_sort(DdirOrderItem *a, DdirOrderItem *b, uint32_t n, bool over)
 {
-	uint64_t	ones = 0;
-	uint64_t	zeros = 0;
-	uint64_t	varying;
-	DdirOrderItem *from = a;
-	DdirOrderItem *to = tmp;
-	int			top;
-	int			low;
-	int			passes;
-	int			bits;
+	uint32_t	place[1 << DIGIT_BITS];
+	uint32_t	start = 0;
+	uint32_t	slots;
+	Digit		d;
 
 	if (n <= SMALL)
 	{
-		insertion_sort(a, n);
+		rank_sort(a, over ? b : a, n);
 		return;
 	}
+	if (!find_digit(a, n, &d))
+	{
+		if (over)
+			memcpy(b, a, n * sizeof(*a));
+		return;
+	}
+	slots = UINT32_C(1) << d.bits;
+	memset(place, 0, slots * sizeof(place[0]));
 	for (uint32_t i = 0; i < n; i++)
+		place[digit_of(&d, &a[i])]++;
+	counts_to_places(place, slots);
+	for (uint32_t i = 0; i < n; i++)
+		b[place[digit_of(&d, &a[i])]++] = a[i];
+
+	for (uint32_t k = 0; k < slots; k++)
 	{
-		ones |= a[i].k;
-		zeros |= ~a[i].k;
-	}
-	varying = ones & zeros;
-	if (varying == 0)
-		return;
+		uint32_t	end = place[k];
 
-	top = bits_of(varying);
-	bits = bits_of(n) + 1;
-	passes = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
-	bits = (bits + passes - 1) / passes;
-	low = top > passes * bits ? top - passes * bits : 0;
-	for (int shift = low; shift < top; shift += bits)
-	{
-		DdirOrderItem *swap = from;
-
-		if (((varying >> shift) & ((UINT64_C(1) << bits) - 1)) == 0)
-			continue;
-		scatter(from, to, n, shift, bits);
-		from = to;
-		to = swap;
-	}
-	if (from != a)
-		memcpy(a, from, n * sizeof(*a));
-	if (low == 0)
-		return;
-
-	for (uint32_t i = 0; i < n;)
-	{
-		uint64_t	high = a[i].k >> low;
-		uint32_t	end = i + 1;
-
-		while (end < n && a[end].k >> low == high)
-			end++;
-		if (end - i > 1)
-			radix_sort(a + i, tmp, end - i);
-		i = end;
+		if (end - start > 1)
+			radix_sort(b + start, a + start, end - start, !over);
+		else if (end > start && !over)
+			a[start] = b[start];
+		start = end;
 	}
 }
 
@@ -165,7 +204,7 @@ compare_rows(const Shape *s, uint32_t i, uint32_t j)
 	return c;
 }
 
-/* Sort rows of equal k by comparison: a merge sort over insertion. */
+/* Sort rows of one hash by comparison: a merge sort over insertion. */
 static void
 compare_sort(const Shape *s, DdirOrderItem *a, DdirOrderItem *tmp, uint32_t n)
 {
@@ -173,7 +212,7 @@ compare_sort(const Shape *s, DdirOrderItem *a, DdirOrderItem *tmp, uint32_t n)
 	uint32_t	l = 0;
 	uint32_t	r = half;
 
-	if (n <= SMALL / 2)
+	if (n <= SMALL)
 	{
 		for (uint32_t i = 1; i < n; i++)
 		{
@@ -218,50 +257,46 @@ one_key(const Shape *s, const DdirOrderItem *a, uint32_t n)
 	return true;
 }
 
-/* Sort n > 1 rows of one hash. */
+/*
+ * Finish n > 1 rows of one hash, sorted by prefix: order what the prefix does
+ * not tell apart, and mark equal rows.
+ */
 static void
-sort_hash(const Shape *s, DdirOrderItem *a, DdirOrderItem *tmp, uint32_t n)
+finish_hash(const Shape *s, DdirOrderItem *a, DdirOrderItem *tmp, uint32_t n)
 {
-	uint64_t	hash = a[0].k;
+	bool		by_prefix = s->vals_by_prefix && s->d->time == NULL;
 
 	if (!one_key(s, a, n))
 	{
 		compare_sort(s, a, tmp, n);
+		for (uint32_t i = 1; i < n; i++)
+			a[i].same = compare_rows(s, a[i - 1].i, a[i].i) == 0;
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n;)
 	{
-		DdirRef		r = ddir_lane_ref(&s->d->val, a[i].i);
+		uint32_t	end = i + 1;
 
-		a[i].k = ddir_bytes_prefix(r.p, r.len);
+		while (end < n && a[end].prefix == a[i].prefix)
+			end++;
+		if (!by_prefix && end - i > 1)
+			compare_sort(s, a + i, tmp, end - i);
+		for (uint32_t k = i + 1; k < end; k++)
+			a[k].same = by_prefix || compare_rows(s, a[k - 1].i, a[k].i) == 0;
+		i = end;
 	}
-	radix_sort(a, tmp, n);
-	if (!s->vals_by_prefix || s->d->time)
-		for (uint32_t i = 0; i < n;)
-		{
-			uint32_t	end = i + 1;
-
-			while (end < n && a[end].k == a[i].k)
-				end++;
-			if (end - i > 1)
-				compare_sort(s, a + i, tmp, end - i);
-			i = end;
-		}
-	for (uint32_t i = 0; i < n; i++)
-		a[i].k = hash;
 }
 
-/* All n rows of the lane have this width. */
-static bool
-lane_is_of_width(const DdirLane *lane, uint32_t n, uint32_t width)
+/* The width all n > 0 rows of a lane have, or -1. */
+static int64_t
+lane_width(const DdirLane *lane, uint32_t n)
 {
-	uint32_t	wrong = 0;
+	uint32_t	width = lane->off[1] - lane->off[0];
+	uint32_t	other = 0;
 
-	if (lane->len != (size_t) n * width)
-		return false;
 	for (uint32_t i = 0; i < n; i++)
-		wrong |= lane->off[i + 1] - lane->off[i] - width;
-	return wrong == 0;
+		other |= lane->off[i + 1] - lane->off[i] - width;
+	return other == 0 ? (int64_t) width : -1;
 }
 
 static bool
@@ -287,23 +322,83 @@ hash_vals(DdirDeltas *d)
 	}
 }
 
+static inline DdirOrderItem
+make_item(const DdirDeltas *d, uint32_t i, bool words)
+{
+	DdirOrderItem x = {.hash = d->hash[i],.i = i};
+
+	if (words)
+		x.prefix = ddir_bytes_prefix(d->val.bytes + (size_t) i * 8, 8);
+	else
+	{
+		DdirRef		r = ddir_lane_ref(&d->val, i);
+
+		x.prefix = ddir_bytes_prefix(r.p, r.len);
+	}
+	return x;
+}
+
+/*
+ * Deal a large run's rows into buckets by the highest bits of the hash that
+ * vary, and sort each bucket, in room as large as the largest.
+ */
+static void
+deal_and_sort(DdirOrder *o, const DdirDeltas *d, bool words)
+{
+	uint32_t	place[1 << DIGIT_BITS];
+	uint32_t	n = d->n;
+	uint32_t	largest = 0;
+	uint32_t	start = 0;
+	uint64_t	varying = 0;
+	uint64_t	mask;
+	uint32_t	slots;
+	int			bits = bits_of(n) - BUCKET_BITS;
+	int			top;
+	int			shift;
+
+	for (uint32_t i = 1; i < n; i++)
+		varying |= d->hash[i] ^ d->hash[0];
+	top = bits_of(varying);
+	if (bits > DIGIT_BITS)
+		bits = DIGIT_BITS;
+	if (bits > top)
+		bits = top;
+	shift = top - bits;
+	slots = UINT32_C(1) << bits;
+	mask = slots - 1;
+
+	memset(place, 0, slots * sizeof(place[0]));
+	for (uint32_t i = 0; i < n; i++)
+		place[(d->hash[i] >> shift) & mask]++;
+	for (uint32_t k = 0; k < slots; k++)
+		largest = place[k] > largest ? place[k] : largest;
+	counts_to_places(place, slots);
+	for (uint32_t i = 0; i < n; i++)
+		o->item[place[(d->hash[i] >> shift) & mask]++] = make_item(d, i, words);
+
+	o->tmp = ddir_alloc(d->arena, largest * sizeof(DdirOrderItem));
+	for (uint32_t k = 0; k < slots; k++)
+	{
+		radix_sort(o->item + start, o->tmp, place[k] - start, false);
+		start = place[k];
+	}
+}
+
 /*
  * Sum the diffs of equal neighbours and squeeze out those that sum to zero.
  */
 static void
-sum_equal(DdirOrder *o, const Shape *s)
+sum_equal(DdirOrder *o, const DdirDeltas *d)
 {
-	const DdirDeltas *d = s->d;
 	DdirOrderItem *a = o->item;
 	uint32_t	n = 0;
 
-	o->keys = 0;
 	for (uint32_t i = 0; i < d->n;)
 	{
 		DdirOrderItem x = a[i];
 		int64_t		diff = o->diff ? d->diff[x.i] : 1;
 
-		for (i++; i < d->n && a[i].k == x.k && compare_rows(s, a[i].i, x.i) == 0; i++)
+		for (i++; i < d->n && a[i].same; i++)
 		{
 			if (o->diff == NULL)
 			{
@@ -317,7 +412,7 @@ sum_equal(DdirOrder *o, const Shape *s)
 			continue;
 		if (o->diff)
 			o->diff[n] = diff;
-		o->keys += n == 0 || a[n - 1].k != x.k;
+		o->keys += n == 0 || a[n - 1].hash != x.hash;
 		a[n++] = x;
 	}
 	o->n = n;
@@ -328,46 +423,48 @@ ddir_order_make(DdirOrder *o, DdirDeltas *d)
 {
 	Shape		s;
 	uint32_t	n = d->n;
-	DdirOrderItem *a;
 
 	memset(o, 0, sizeof(*o));
 	if (n == 0)
 		return;
 	if (!d->keyed)
 		hash_vals(d);
+	o->key_width = d->keyed ? lane_width(&d->key, n) : 0;
+	o->val_width = lane_width(&d->val, n);
 	s.d = d;
-	s.vals_by_prefix = lane_is_of_width(&d->val, n, sizeof(uint64_t));
-	s.keys_by_hash = !d->keyed || lane_is_of_width(&d->key, n, sizeof(uint64_t));
+	s.keys_by_hash = !d->keyed || o->key_width == sizeof(uint64_t);
+	s.vals_by_prefix = o->val_width == sizeof(uint64_t);
 
-	o->room[0] = ddir_alloc(d->arena, n * sizeof(DdirOrderItem));
-	o->room[1] = ddir_alloc(d->arena, n * sizeof(DdirOrderItem));
-	o->item = a = o->room[0];
-	for (uint32_t i = 0; i < n; i++)
+	o->item = ddir_alloc(d->arena, n * sizeof(DdirOrderItem));
+	if (n > DEAL_ROWS)
+		deal_and_sort(o, d, s.vals_by_prefix);
+	else
 	{
-		a[i].k = d->hash[i];
-		a[i].i = i;
+		o->tmp = ddir_alloc(d->arena, n * sizeof(DdirOrderItem));
+		for (uint32_t i = 0; i < n; i++)
+			o->item[i] = make_item(d, i, s.vals_by_prefix);
+		radix_sort(o->item, o->tmp, n, false);
 	}
-	radix_sort(a, o->room[1], n);
 	for (uint32_t i = 0; i < n;)
 	{
 		uint32_t	end = i + 1;
 
-		while (end < n && a[end].k == a[i].k)
+		while (end < n && o->item[end].hash == o->item[i].hash)
 			end++;
 		if (end - i > 1)
-			sort_hash(&s, a + i, o->room[1], end - i);
+			finish_hash(&s, o->item + i, o->tmp, end - i);
 		i = end;
 	}
 	if (!all_ones(d->diff, n))
 		o->diff = ddir_alloc(d->arena, n * sizeof(int64_t));
-	sum_equal(o, &s);
+	sum_equal(o, d);
 }
 
 void
 ddir_order_free(DdirOrder *o)
 {
-	ddir_free(o->room[0]);
-	ddir_free(o->room[1]);
+	ddir_free(o->item);
+	ddir_free(o->tmp);
 	ddir_free(o->diff);
 	memset(o, 0, sizeof(*o));
 }

@@ -45,7 +45,7 @@ extern void ddir_spine_insert(DdirSpine *s, DdirBatch *b);
  * Spend effort though nothing comes in; true while there is more to do.  What
  * is left of a large trace is many small batches beside one big, and merging
  * those over and over would cost more than it saves: a batch is merged with
- * one more than 64 times its size only where fuel covers both.
+ * one more than 8 times its size only where fuel covers both.
  */
 extern bool ddir_spine_exert(DdirSpine *s, int64_t fuel);
 
