@@ -175,7 +175,8 @@ prepare_expr(Making *m, Node *expr)
 {
 	if (expression_returns_set(expr))
 		elog(ERROR, "program \"%s\" has an expression that returns a set", m->spec->label);
-	expr = scan_mutator(expr, m);
+	/* the mutator copies a Const but not what it points to */
+	expr = copyObject(scan_mutator(expr, m));
 	fix_opfuncids(expr);
 	convert_saop_to_hashed_saop(expr);
 	return (Expr *) expr;
