@@ -16,6 +16,7 @@
 
 #include <limits.h>
 
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
@@ -27,6 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "base/waits.h"
@@ -268,6 +270,37 @@ still_there(const DdirFreshness *f)
 	return ddir_is_view(f->view);
 }
 
+/*
+ * A view that REFRESH ... WITH NO DATA has emptied may still be taken for live
+ * by the maintainer; nobody can read it before it was hydrated.
+ */
+static bool
+all_populated(List *views, DdirFreshness *out)
+{
+	ListCell   *lc;
+
+	AcceptInvalidationMessages();
+	foreach(lc, views)
+	{
+		HeapTuple	tup = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(lc)));
+		bool		populated;
+
+		if (!HeapTupleIsValid(tup))
+			continue;			/* dropped: not waited for */
+		populated = ((Form_pg_class) GETSTRUCT(tup))->relispopulated;
+		ReleaseSysCache(tup);
+		if (!populated)
+		{
+			out->view = lfirst_oid(lc);
+			out->result = DDIR_FRESHNESS_TIMEOUT;
+			out->state = DDIR_VIEW_HYDRATING;
+			strlcpy(out->reason, "it holds no data", DDIR_REASON_LEN);
+			return false;
+		}
+	}
+	return true;
+}
+
 void
 ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 					 DdirFreshness *out)
@@ -283,7 +316,9 @@ ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 		DdirDatabaseSlot *db;
 		long		left = LOOK_MS;
 
-		if (look(views, only_live, out, &db))
+		if (look(views, only_live, out, &db) &&
+			(out->result != DDIR_FRESHNESS_REACHED ||
+			 all_populated(views, out) || only_live))
 			break;
 		if (db != prepared)
 		{

@@ -460,6 +460,8 @@ look_at_view(DdirMaintainer *m, Oid view)
 		v = new_view(m, view);
 	v->seen = true;
 	plan_again(m, v, rel, fresh);
+	if (v->flow && !RelationIsPopulated(rel))
+		ddir_views_rehydrate(m, v, "it was emptied by REFRESH ... WITH NO DATA");
 	relation_close(rel, AccessShareLock);
 }
 
