@@ -34,7 +34,6 @@ max_wal_size = 16GB
 checkpoint_timeout = 1h
 autovacuum = off
 jit = off
-track_commit_timestamp = on
 log_line_prefix = '%m [%p] %q%a '
 CONF
 
