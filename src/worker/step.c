@@ -226,6 +226,7 @@ static bool
 has_work(const DdirMaintained *v)
 {
 	return v->flow && (v->reconcile || ddir_target_dirty(v->target) ||
+					   ddir_target_errors(v->target)->n > 0 ||
 					   v->state == DDIR_VIEW_BEHIND || v->state == DDIR_VIEW_ERROR);
 }
 
