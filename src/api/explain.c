@@ -84,6 +84,18 @@ running_plan(Oid view)
 	return text.data;
 }
 
+/* Without the line break at its end. */
+static char *
+plan_text(const DdirRel *root)
+{
+	char	   *text = ddir_rel_text(root);
+	size_t		len = strlen(text);
+
+	while (len > 0 && text[len - 1] == '\n')
+		text[--len] = '\0';
+	return text;
+}
+
 /* What would run. */
 static char *
 logical_plan(Oid view)
@@ -95,7 +107,7 @@ logical_plan(Oid view)
 	if (lowered == NULL)
 		ddir_refuse(RelationGetRelationName(rel), &refusal);
 	table_close(rel, AccessShareLock);
-	return psprintf("(not running)\n%s", ddir_rel_text(lowered->root));
+	return psprintf("(not running)\n%s", plan_text(lowered->root));
 }
 
 Datum
@@ -119,8 +131,21 @@ ddir_explain(PG_FUNCTION_ARGS)
  * ----
  */
 
+/* Positions of errors are in the text, not in the query that holds it. */
+static void
+text_error(void *arg)
+{
+	int			position = geterrposition();
+
+	if (position <= 0)
+		return;
+	errposition(0);
+	internalerrposition(position);
+	internalerrquery((const char *) arg);
+}
+
 static Query *
-analyse_text(const char *text)
+analyse_statement(const char *text)
 {
 	List	   *statements = pg_parse_query(text);
 	RawStmt    *raw;
@@ -140,6 +165,22 @@ analyse_text(const char *text)
 				 errdetail("A view is defined by a query that only reads."),
 				 errhint("Pass the SELECT that would define the view.")));
 	return parse_analyze_fixedparams(raw, text, NULL, 0, NULL);
+}
+
+static Query *
+analyse_text(char *text)
+{
+	ErrorContextCallback callback = {
+		.previous = error_context_stack,
+		.callback = text_error,
+		.arg = text
+	};
+	Query	   *query;
+
+	error_context_stack = &callback;
+	query = analyse_statement(text);
+	error_context_stack = callback.previous;
+	return query;
 }
 
 static double
@@ -229,7 +270,7 @@ ddir_explain_query(PG_FUNCTION_ARGS)
 	{
 		if (lowered->ambiguous)
 			SET(3, CStringGetTextDatum("The plain query has several legal answers, of which ddir keeps one."));
-		SET(5, CStringGetTextDatum(ddir_rel_text(lowered->root)));
+		SET(5, CStringGetTextDatum(plan_text(lowered->root)));
 		SET(6, Int64GetDatum(view_bytes(lowered->root)));
 	}
 #undef SET

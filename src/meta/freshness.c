@@ -4,9 +4,11 @@
  *	  Waiting until views are current.
  *
  * What decides is in shared memory: the frontier of the database, which all
- * live views have, and that of each other view.  A view that is suspended or
- * held by a row error has failed to become current only when the database's
- * frontier is past the target: before, what mends it may be on its way.
+ * live views have, and that of each other view.  A view that is being filled
+ * is not current whatever it shows, which may have been found wrong.  A view
+ * that is suspended or held by a row error has failed to become current only
+ * when the database's frontier is past the target: before, what mends it may be
+ * on its way.
  *
  * src/meta/freshness.c
  *
@@ -215,7 +217,8 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 		strlcpy(out->reason, db->trouble, DDIR_REASON_LEN);
 		strlcpy(out->message, db->remedy, DDIR_REASON_LEN);
 	}
-	else if (out->frontier >= out->target && out->state != DDIR_VIEW_SUSPENDED)
+	else if (out->frontier >= out->target && out->state != DDIR_VIEW_SUSPENDED &&
+			 out->state != DDIR_VIEW_HYDRATING)
 	{
 		out->result = DDIR_FRESHNESS_REACHED;
 		return true;
