@@ -92,7 +92,7 @@ plan_text(const DdirRel *root)
 	size_t		len = strlen(text);
 
 	while (len > 0 && text[len - 1] == '\n')
-		text[--len] = '\0';
+		text[	  --len] = '\0';
 	return text;
 }
 
@@ -170,12 +170,12 @@ analyse_statement(const char *text)
 static Query *
 analyse_text(char *text)
 {
-	ErrorContextCallback callback = {
-		.previous = error_context_stack,
-		.callback = text_error,
-		.arg = text
-	};
+	ErrorContextCallback callback;
 	Query	   *query;
+
+	callback.previous = error_context_stack;
+	callback.callback = text_error;
+	callback.arg = text;
 
 	error_context_stack = &callback;
 	query = analyse_statement(text);
@@ -236,14 +236,34 @@ view_bytes(const DdirRel *root)
 	return bytes < PG_INT64_MAX / 2 ? (int64) bytes : PG_INT64_MAX;
 }
 
+/* A result's row: NULL until set. */
+typedef struct Answer
+{
+	Datum		value[7];
+	bool		null[7];
+} Answer;
+
+static void
+set(Answer *answer, int column, Datum value)
+{
+	answer->value[column] = value;
+	answer->null[column] = false;
+}
+
+static void
+set_text(Answer *answer, int column, const char *text)
+{
+	if (text)
+		set(answer, column, CStringGetTextDatum(text));
+}
+
 Datum
 ddir_explain_query(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DdirRefusal refusal = {0};
 	DdirLowered *lowered;
-	Datum		values[7] = {0};
-	bool		nulls[7] = {0};
+	Answer		answer;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -253,27 +273,22 @@ ddir_explain_query(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	lowered = ddir_lower(analyse_text(text_to_cstring(PG_GETARG_TEXT_PP(0))), GetUserId(), &refusal);
 
-	memset(nulls, true, sizeof(nulls));
-#define SET(i, datum) (values[i] = (datum), nulls[i] = false)
-	SET(0, BoolGetDatum(lowered != NULL));
+	memset(answer.null, true, sizeof(answer.null));
+	set(&answer, 0, BoolGetDatum(lowered != NULL));
 	if (lowered == NULL)
 	{
-		SET(1, CStringGetTextDatum(refusal.code));
-		if (refusal.construct)
-			SET(2, CStringGetTextDatum(refusal.construct));
-		if (refusal.reason)
-			SET(3, CStringGetTextDatum(refusal.reason));
-		if (refusal.hint)
-			SET(4, CStringGetTextDatum(refusal.hint));
+		set_text(&answer, 1, refusal.code);
+		set_text(&answer, 2, refusal.construct);
+		set_text(&answer, 3, refusal.reason);
+		set_text(&answer, 4, refusal.hint);
 	}
 	else
 	{
 		if (lowered->ambiguous)
-			SET(3, CStringGetTextDatum("The plain query has several legal answers, of which ddir keeps one."));
-		SET(5, CStringGetTextDatum(plan_text(lowered->root)));
-		SET(6, Int64GetDatum(view_bytes(lowered->root)));
+			set_text(&answer, 3, "The plain query has several legal answers, of which ddir keeps one.");
+		set_text(&answer, 5, plan_text(lowered->root));
+		set(&answer, 6, Int64GetDatum(view_bytes(lowered->root)));
 	}
-#undef SET
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, answer.value, answer.null);
 	return (Datum) 0;
 }
