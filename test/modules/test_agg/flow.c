@@ -246,6 +246,7 @@ make_reduction(Flow *flow, DdirNode *in, const DdirRowType *in_type, List *keys,
 	spec.narr = r.narr;
 	spec.arr = r.arr;
 	spec.global = global;
+
 	spec.fns = flow->fns = ddir_agg_make(flow->cxt, &plan);
 	flow->keying = keying[0];
 	flow->plan = plan;

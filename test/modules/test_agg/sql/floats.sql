@@ -5,6 +5,8 @@
 \set VERBOSITY terse
 \getenv builddir PG_ABS_BUILDDIR
 \set library :builddir '/test_agg.so'
+CREATE SCHEMA floats;
+SET search_path = floats;
 CREATE FUNCTION run(query text, expected text DEFAULT NULL, seed int DEFAULT 1, steps int DEFAULT 60) RETURNS text
   LANGUAGE c AS :'library', 'test_agg_run';
 SET extra_float_digits = 1;
@@ -54,7 +56,7 @@ INSERT INTO pool VALUES
   (2, '-Infinity', '-Infinity'), (2, 'Infinity', 'Infinity'), (2, 1, 1),
   (3, '-0', '-0'), (3, '-0', '-0'), (3, 0, 0), (3, 4, 4), (3, -4, -4);
 SELECT run('SELECT k, sum(x), avg(x), sum(y), avg(y) FROM bag GROUP BY k', NULL, s) FROM generate_series(1, 4) s;
-SELECT run('SELECT k, var_pop(x) FILTER (WHERE k < 3), var_samp(x) FILTER (WHERE k < 3), stddev_pop(y) FILTER (WHERE k < 3) FROM bag GROUP BY k', NULL, s) FROM generate_series(1, 2) s;
+SELECT run('SELECT k, var_pop(x) FILTER (WHERE k IN (1, 2)), var_samp(x) FILTER (WHERE k IN (1, 2)), stddev_pop(y) FILTER (WHERE k IN (1, 2)) FROM bag GROUP BY k', NULL, s) FROM generate_series(1, 2) s;
 
 -- beyond the greatest float: an error, until it is deleted
 DELETE FROM pool;

@@ -6,6 +6,8 @@
 \set VERBOSITY terse
 \getenv builddir PG_ABS_BUILDDIR
 \set library :builddir '/test_agg.so'
+CREATE SCHEMA keys;
+SET search_path = keys;
 CREATE FUNCTION run(query text, expected text DEFAULT NULL, seed int DEFAULT 1, steps int DEFAULT 60) RETURNS text
   LANGUAGE c AS :'library', 'test_agg_run';
 CREATE FUNCTION image(anyelement) RETURNS bytea

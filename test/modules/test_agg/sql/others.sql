@@ -4,6 +4,8 @@
 \set VERBOSITY terse
 \getenv builddir PG_ABS_BUILDDIR
 \set library :builddir '/test_agg.so'
+CREATE SCHEMA others;
+SET search_path = others;
 CREATE FUNCTION run(query text, expected text DEFAULT NULL, seed int DEFAULT 1, steps int DEFAULT 60) RETURNS text
   LANGUAGE c AS :'library', 'test_agg_run';
 CREATE FUNCTION method(query text) RETURNS text

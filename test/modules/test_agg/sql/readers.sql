@@ -5,6 +5,8 @@
 \set VERBOSITY terse
 \getenv builddir PG_ABS_BUILDDIR
 \set library :builddir '/test_agg.so'
+CREATE SCHEMA readers;
+SET search_path = readers;
 CREATE FUNCTION run(query text, expected text DEFAULT NULL, seed int DEFAULT 1, steps int DEFAULT 60) RETURNS text
   LANGUAGE c AS :'library', 'test_agg_run';
 CREATE FUNCTION method(query text) RETURNS text
@@ -42,7 +44,7 @@ SELECT run('SELECT min(a), max(a) FILTER (WHERE a < 0), min(DISTINCT d), max(a +
 SELECT run('SELECT k, array_agg(a), array_agg(t), string_agg(t, ''+''), json_agg(a) FROM bag GROUP BY k',
            'SELECT k, array_agg(a ORDER BY image(a)), array_agg(t ORDER BY image(t)),
                    string_agg(t, ''+'' ORDER BY image(t)), json_agg(a ORDER BY image(a)) FROM bag GROUP BY k');
-SELECT run('SELECT k, array_agg(a ORDER BY a), array_agg(t ORDER BY a DESC NULLS LAST, t), string_agg(t, '','' ORDER BY t DESC), jsonb_agg(j ORDER BY a NULLS FIRST, d) FROM bag GROUP BY k');
+SELECT run('SELECT k, array_agg(a ORDER BY a), array_agg(t ORDER BY a DESC NULLS LAST, t), string_agg(t, '','' ORDER BY t DESC), jsonb_agg(j ORDER BY a NULLS FIRST, j) FROM bag GROUP BY k');
 SELECT run('SELECT k, array_agg(DISTINCT a % 3), string_agg(DISTINCT t, ''/''), array_agg(DISTINCT a / 20 ORDER BY a / 20 DESC), array_agg(DISTINCT d ORDER BY d DESC NULLS LAST) FROM bag GROUP BY k');
 SELECT run('SELECT array_agg(a ORDER BY a, t), jsonb_object_agg(coalesce(t, ''?''), a ORDER BY a), min(arr), max(arr), array_agg(arr ORDER BY arr) FILTER (WHERE array_length(arr, 1) = 3) FROM bag');
 SELECT run('SELECT k, regr_count(x, a), regr_count(n, a), count((a, t)) FROM bag GROUP BY k');
@@ -53,18 +55,17 @@ SELECT run('SELECT k, regr_slope(x, a), corr(x, a), covar_pop(x, a) FROM bag GRO
 
 -- aggregates of users
 CREATE AGGREGATE product(numeric) (SFUNC = numeric_mul, STYPE = numeric, INITCOND = '1');
-CREATE AGGREGATE first_value(anyelement) (SFUNC = array_append, STYPE = anyarray, INITCOND = '{}');
+CREATE FUNCTION append(anyarray, anyelement) RETURNS anyarray IMMUTABLE LANGUAGE sql AS 'SELECT $1 || $2';
 CREATE FUNCTION head(anyarray, anyelement) RETURNS anyelement IMMUTABLE LANGUAGE sql AS 'SELECT $1[1]';
-DROP AGGREGATE first_value(anyelement);
-CREATE AGGREGATE least_of(anyelement) (SFUNC = array_append, STYPE = anyarray, INITCOND = '{}', FINALFUNC = head, FINALFUNC_EXTRA);
+CREATE AGGREGATE first_of(anyelement) (SFUNC = append, STYPE = anyarray, INITCOND = '{}', FINALFUNC = head, FINALFUNC_EXTRA);
 CREATE FUNCTION longer(text, text) RETURNS text IMMUTABLE STRICT LANGUAGE plpgsql AS
 $$ BEGIN RETURN CASE WHEN length($2) > length($1) THEN $2 ELSE $1 END; END $$;
 CREATE AGGREGATE longest(text) (SFUNC = longer, STYPE = text);
 CREATE FUNCTION append_all(text, VARIADIC text[]) RETURNS text IMMUTABLE LANGUAGE sql AS
 $$ SELECT $1 || array_to_string($2, ',', '*') || ';' $$;
 CREATE AGGREGATE texts(VARIADIC text[]) (SFUNC = append_all, STYPE = text, INITCOND = '>');
-SELECT method('SELECT product(n), least_of(a), longest(t), texts(t, t) FROM bag');
-SELECT run('SELECT k, product(n ORDER BY n), least_of(a ORDER BY a), longest(t ORDER BY t), texts(t, a::text ORDER BY t, a) FROM bag GROUP BY k', seed => s)
+SELECT method('SELECT product(n), first_of(a), longest(t), texts(t, t) FROM bag');
+SELECT run('SELECT k, product(n ORDER BY n), first_of(a ORDER BY a), longest(t ORDER BY t), texts(t, a::text ORDER BY t, a) FROM bag GROUP BY k', seed => s)
   FROM generate_series(1, 2) s;
 SELECT run('SELECT longest(t ORDER BY t), product(DISTINCT n) FILTER (WHERE n > 100), texts(VARIADIC ARRAY[t, t] ORDER BY t) FROM bag');
 
@@ -75,6 +76,7 @@ CREATE AGGREGATE inverses(int) (SFUNC = inverse_step, STYPE = float8, INITCOND =
 SELECT run('SELECT k, inverses(a ORDER BY a), count(*) FROM bag GROUP BY k', seed => s) FROM generate_series(1, 2) s;
 
 -- refused
+\set VERBOSITY default
 SELECT method('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM bag');
 SELECT method('SELECT rank(1) WITHIN GROUP (ORDER BY a) FROM bag');
 CREATE FUNCTION drift(float8, float8) RETURNS float8 LANGUAGE sql AS 'SELECT $1 + $2 + random()';
@@ -84,14 +86,17 @@ CREATE FUNCTION lookup(bigint, int) RETURNS bigint STABLE LANGUAGE sql AS 'SELEC
 CREATE AGGREGATE looking(int) (SFUNC = lookup, STYPE = bigint, INITCOND = '0');
 SELECT method('SELECT looking(a) FROM bag');
 
+\set VERBOSITY terse
 -- rights: the aggregate for its caller, the functions for its owner
 CREATE ROLE nobody_agg;
 REVOKE EXECUTE ON FUNCTION product(numeric) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION longer(text, text) FROM PUBLIC;
+GRANT USAGE ON SCHEMA readers TO nobody_agg;
 GRANT SELECT ON pool, bag TO nobody_agg;
 SET ROLE nobody_agg;
 SELECT method('SELECT product(n) FROM bag');
 RESET ROLE;
+GRANT CREATE ON SCHEMA readers TO nobody_agg;
 ALTER AGGREGATE longest(text) OWNER TO nobody_agg;
 SELECT method('SELECT longest(t) FROM bag');
 DROP OWNED BY nobody_agg CASCADE;
