@@ -19,6 +19,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
@@ -298,6 +299,7 @@ bool
 ddir_try(void (*fn) (void *arg), void *arg, char **message)
 {
 	MemoryContext cxt = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
 	volatile bool fine = true;
 
 	PG_TRY();
@@ -313,6 +315,7 @@ ddir_try(void (*fn) (void *arg), void *arg, char **message)
 		MemoryContextSwitchTo(cxt);
 		error = CopyErrorData();
 		FlushErrorState();
+		InterruptHoldoffCount = holdoff;
 		*message = error->message;
 		fine = false;
 	}

@@ -485,6 +485,7 @@ check_node(CheckContext *cx, Node *node)
 				ddir_refuse_query(refusal, DDIR_REFUSE_EXPRESSION, "a parameter");
 			break;
 		case T_List:
+		case T_SortGroupClause:
 		case T_TargetEntry:
 		case T_Var:
 		case T_Const:

@@ -121,6 +121,9 @@ extern Node *ddir_vars_map(Node *expr, DdirVarFn fn, void *arg);
 typedef void (*DdirVarVisit) (Var *var, void *arg);
 extern void ddir_vars_visit(Node *expr, DdirVarVisit fn, void *arg);
 
+/* what column a (from 1) is called, for people */
+extern char *ddir_rel_column_name(const DdirRel *rel, AttrNumber a);
+
 /* text tree, one operator a line */
 extern char *ddir_rel_text(const DdirRel *rel);
 

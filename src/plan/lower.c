@@ -23,8 +23,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "commands/defrem.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -36,7 +34,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "plan/lowering.h"

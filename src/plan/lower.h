@@ -32,7 +32,10 @@ typedef struct DdirLowered
 {
 	DdirRel    *root;			/* columns as the view's */
 	List	   *sources;		/* of Oid: base tables and ddir views read */
-	List	   *functions;		/* of Oid: not in pg_catalog, whose redefinition matters */
+	List	   *functions;		/* of Oid: not in pg_catalog, whose
+								 * redefinition matters */
+	List	   *types;			/* of Oid: enums and domains, whose labels or
+								 * constraints matter */
 	bool		ambiguous;		/* the plain query has several legal answers */
 } DdirLowered;
 

@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * equality.c
+ *	  Equalities that joins can look rows up by.
+ *
+ * An operator will do if the server itself would hash by it, or merge where
+ * both sides are of one type, and if keys made of the two sides can be compared
+ * (rows/key.h).  It must be strict: a plain equality never holds for a NULL.
+ *
+ * src/plan/equality.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+
+#include "plan/lowering.h"
+#include "rows/key.h"
+
+typedef struct UsableContext
+{
+	Oid			eqop;
+	Oid			types[2];
+	Oid			collation;
+	bool		compatible;
+} UsableContext;
+
+static void
+try_keys(void *arg)
+{
+	UsableContext *cx = arg;
+	DdirKeySpec *spec[2];
+
+	for (int i = 0; i < 2; i++)
+		spec[i] = ddir_key_make(DDIR_KEY_GROUP, 1, &cx->types[i], &cx->collation, &cx->eqop);
+	cx->compatible = ddir_key_compatible(spec[0], spec[1]);
+}
+
+bool
+ddir_equality_usable(Oid eqop, Oid left_type, Oid right_type, Oid collation)
+{
+	UsableContext cx = {eqop, {left_type, right_type}, collation, false};
+	Oid			funcid = get_opcode(eqop);
+	char	   *message;
+
+	if (!OidIsValid(funcid) || !func_strict(funcid) ||
+		func_volatile(funcid) != PROVOLATILE_IMMUTABLE)
+		return false;
+	if (!op_hashjoinable(eqop, left_type) &&
+		!(left_type == right_type && op_mergejoinable(eqop, left_type)))
+		return false;
+	return ddir_try(try_keys, &cx, &message) && cx.compatible;
+}
+
+bool
+ddir_equality_split(Node *clause, Expr **left, Expr **right, Oid *eqop, Oid *collation)
+{
+	OpExpr	   *op = (OpExpr *) clause;
+
+	if (!IsA(clause, OpExpr) || list_length(op->args) != 2)
+		return false;
+	*left = linitial(op->args);
+	*right = lsecond(op->args);
+	*eqop = op->opno;
+	*collation = op->inputcollid;
+	return ddir_equality_usable(op->opno, exprType((Node *) *left),
+								exprType((Node *) *right), op->inputcollid);
+}
+
+Oid
+ddir_equality_commute(Oid eqop)
+{
+	Oid			left;
+	Oid			right;
+	Oid			commuted;
+
+	op_input_types(eqop, &left, &right);
+	if (left == right)
+		return eqop;
+	commuted = get_commutator(eqop);
+	if (!OidIsValid(commuted))
+		elog(ERROR, "equality operator %u has no commutator", eqop);
+	return commuted;
+}
+
+Oid
+ddir_equality_of_right(Oid eqop)
+{
+	Oid			left;
+	Oid			right;
+	Oid			of_right;
+
+	op_input_types(eqop, &left, &right);
+	if (left == right)
+		return eqop;
+	if (!get_compatible_hash_operators(eqop, NULL, &of_right))
+		elog(ERROR, "no equality of type %u goes with operator %u", right, eqop);
+	return of_right;
+}
+
+DdirEquality *
+ddir_equality_make(int left, Expr *left_expr, int right, Expr *right_expr,
+				   Oid eqop, Oid collation, bool null_safe)
+{
+	DdirEquality *eq = palloc0(sizeof(DdirEquality));
+
+	eq->left = left;
+	eq->left_expr = left_expr;
+	eq->right = right;
+	eq->right_expr = right_expr;
+	eq->eqop = eqop;
+	eq->collation = collation;
+	eq->null_safe = null_safe;
+	return eq;
+}
+
+Expr *
+ddir_equality_clause(Expr *left, Expr *right, Oid eqop, Oid collation)
+{
+	OpExpr	   *op = (OpExpr *) make_opclause(eqop, BOOLOID, false, left, right,
+											  InvalidOid, collation);
+
+	set_opfuncid(op);
+	return (Expr *) op;
+}

@@ -1,0 +1,356 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain.c
+ *	  DDIR as text, for ddir.explain and ddir.explain_query.
+ *
+ * One relation a line, what it reads indented below it:
+ *
+ *	Map region, sum
+ *	  Reduce by c.region: sum(o.amount)
+ *	    Join o.customer = c.id
+ *	      Scan orders (customer, amount)
+ *	      Scan customers (id, region)
+ *
+ * A relation that is read in several places is written once and given a
+ * number; the other places say "= #1".
+ *
+ * Expressions are written by the server, which is told that the inputs are
+ * range table entries with our columns' names.
+ *
+ * src/plan/explain.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+
+#include "plan/ir.h"
+#include "plan/prune.h"
+
+typedef struct ExplainContext
+{
+	StringInfoData out;
+	List	   *shared;			/* of DdirRel *: read in several places */
+	List	   *shown;			/* of DdirRel *: those written already */
+} ExplainContext;
+
+/*
+ * Names
+ */
+
+/* What an expression's column is called. */
+static char *
+expr_name(Node *expr, const DdirRel *rel)
+{
+	if (IsA(expr, Var))
+		return ddir_rel_column_name(rel->input[((Var *) expr)->varno - 1],
+									((Var *) expr)->varattno);
+	if (IsA(expr, Aggref))
+		return get_func_name(((Aggref *) expr)->aggfnoid);
+	if (IsA(expr, FuncExpr))
+		return get_func_name(((FuncExpr *) expr)->funcid);
+	return NULL;
+}
+
+char *
+ddir_rel_column_name(const DdirRel *rel, AttrNumber a)
+{
+	char	   *name = NULL;
+
+	check_stack_depth();
+	if (list_length(rel->colnames) == rel->type->natts)
+		return list_nth(rel->colnames, a - 1);
+	switch (rel->kind)
+	{
+		case DDIR_REL_SCAN:
+			name = get_attname(rel->relid, a, true);
+			break;
+		case DDIR_REL_MAP:
+		case DDIR_REL_JOIN:
+			name = expr_name(list_nth(rel->targets, a - 1), rel);
+			break;
+		case DDIR_REL_REDUCE:
+			if (a <= list_length(rel->keys))
+				name = expr_name((Node *) ((DdirGroupKey *) list_nth(rel->keys, a - 1))->expr,
+								 rel);
+			else
+				name = expr_name(list_nth(rel->aggs, a - 1 - list_length(rel->keys)), rel);
+			break;
+		case DDIR_REL_ANTI:
+		case DDIR_REL_UNION:
+		case DDIR_REL_NEGATE:
+			return ddir_rel_column_name(rel->input[0], a);
+		case DDIR_REL_CONSTANT:
+			break;
+	}
+	return name ? name : psprintf("column%d", a);
+}
+
+static char *
+rel_name(const DdirRel *rel)
+{
+	check_stack_depth();
+	switch (rel->kind)
+	{
+		case DDIR_REL_SCAN:
+			return get_rel_name(rel->relid);
+		case DDIR_REL_MAP:
+		case DDIR_REL_ANTI:
+		case DDIR_REL_REDUCE:
+		case DDIR_REL_UNION:
+		case DDIR_REL_NEGATE:
+			return rel_name(rel->input[0]);
+		case DDIR_REL_JOIN:
+			return "j";
+		case DDIR_REL_CONSTANT:
+			return "v";
+	}
+	return "r";
+}
+
+/* A name for each input, no two alike. */
+static List *
+input_names(const DdirRel *rel)
+{
+	List	   *names = NIL;
+
+	for (int i = 0; i < rel->ninputs; i++)
+	{
+		char	   *base = rel_name(rel->input[i]);
+		char	   *name = base;
+		int			n = 1;
+		ListCell   *lc;
+
+retry:
+		foreach(lc, names)
+		{
+			if (strcmp(lfirst(lc), name) == 0)
+			{
+				name = psprintf("%s_%d", base, ++n);
+				goto retry;
+			}
+		}
+		names = lappend(names, name);
+	}
+	return names;
+}
+
+/*
+ * Expressions
+ */
+
+static List *
+deparse_context(const DdirRel *rel)
+{
+	PlannedStmt *stmt = makeNode(PlannedStmt);
+	List	   *names = input_names(rel);
+
+	for (int i = 0; i < rel->ninputs; i++)
+	{
+		RangeTblEntry *rte = makeNode(RangeTblEntry);
+		List	   *columns = NIL;
+
+		for (int a = 1; a <= rel->input[i]->type->natts; a++)
+			columns = lappend(columns, makeString(ddir_rel_column_name(rel->input[i], a)));
+		rte->rtekind = RTE_VALUES;
+		rte->eref = makeAlias(list_nth(names, i), columns);
+		rte->inFromCl = true;
+		stmt->rtable = lappend(stmt->rtable, rte);
+	}
+	return deparse_context_for_plan_tree(stmt, names);
+}
+
+static char *
+expr_text(const DdirRel *rel, List *context, void *expr)
+{
+	return deparse_expression(expr, context, rel->ninputs > 1, false);
+}
+
+static void
+append_exprs(StringInfo out, const DdirRel *rel, List *context, List *exprs,
+			 const char *separator)
+{
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		appendStringInfo(out, "%s%s", foreach_current_index(lc) > 0 ? separator : " ",
+						 expr_text(rel, context, lfirst(lc)));
+}
+
+static char *
+equality_text(const DdirRel *rel, List *context, DdirEquality *eq)
+{
+	OpExpr	   *op = (OpExpr *) make_opclause(eq->eqop, BOOLOID, false, eq->left_expr,
+											  eq->right_expr, InvalidOid, eq->collation);
+	char	   *text;
+	int			len;
+
+	if (eq->null_safe)
+		return psprintf("%s is %s", expr_text(rel, context, eq->left_expr),
+						expr_text(rel, context, eq->right_expr));
+	text = expr_text(rel, context, op);
+
+	len = strlen(text);
+	if (len > 2 && text[0] == '(' && text[len - 1] == ')')
+		return pnstrdup(text +1, len - 2);
+	return text;
+}
+
+static void
+append_equalities(StringInfo out, const DdirRel *rel, List *context)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->equalities)
+		appendStringInfo(out, "%s%s", foreach_current_index(lc) > 0 ? " and " : " on ",
+						 equality_text(rel, context, lfirst(lc)));
+}
+
+static void
+append_quals(StringInfo out, const DdirRel *rel, List *context)
+{
+	if (rel->quals == NIL)
+		return;
+	appendStringInfoString(out, " where");
+	append_exprs(out, rel, context, rel->quals, " and ");
+}
+
+static void
+append_scan(StringInfo out, const DdirRel *rel)
+{
+	int			a = -1;
+	bool		first = true;
+
+	appendStringInfo(out, "Scan %s%s", rel->is_view ? "view " : "", get_rel_name(rel->relid));
+	while ((a = bms_next_member(rel->used, a)) >= 0)
+	{
+		appendStringInfo(out, "%s%s", first ? " (" : ", ", ddir_rel_column_name(rel, a));
+		first = false;
+	}
+	if (!first)
+		appendStringInfoChar(out, ')');
+}
+
+static void
+append_reduce(StringInfo out, const DdirRel *rel, List *context)
+{
+	ListCell   *lc;
+
+	appendStringInfoString(out, rel->aggs == NIL ? "Distinct" : "Reduce");
+	foreach(lc, rel->keys)
+		appendStringInfo(out, "%s%s",
+						 foreach_current_index(lc) > 0 ? ", " : rel->aggs ? " by " : " ",
+						 expr_text(rel, context, ((DdirGroupKey *) lfirst(lc))->expr));
+	if (rel->global)
+		appendStringInfoString(out, " to one row");
+	if (rel->aggs)
+		appendStringInfoChar(out, ':');
+	append_exprs(out, rel, context, rel->aggs, ", ");
+}
+
+static void
+append_line(StringInfo out, const DdirRel *rel)
+{
+	List	   *context = deparse_context(rel);
+
+	switch (rel->kind)
+	{
+		case DDIR_REL_SCAN:
+			append_scan(out, rel);
+			break;
+		case DDIR_REL_CONSTANT:
+			appendStringInfo(out, "Values, %d rows", list_length(rel->constants));
+			break;
+		case DDIR_REL_MAP:
+			appendStringInfoString(out, "Map");
+			append_exprs(out, rel, context, rel->targets, ", ");
+			append_quals(out, rel, context);
+			break;
+		case DDIR_REL_JOIN:
+			appendStringInfoString(out, "Join");
+			append_exprs(out, rel, context, rel->targets, ", ");
+			append_equalities(out, rel, context);
+			append_quals(out, rel, context);
+			break;
+		case DDIR_REL_ANTI:
+			appendStringInfoString(out, "Antijoin");
+			append_equalities(out, rel, context);
+			append_quals(out, rel, context);
+			break;
+		case DDIR_REL_REDUCE:
+			append_reduce(out, rel, context);
+			break;
+		case DDIR_REL_UNION:
+			appendStringInfoString(out, "Union");
+			break;
+		case DDIR_REL_NEGATE:
+			appendStringInfoString(out, "Negate");
+			break;
+	}
+}
+
+static int
+index_of(List *rels, const DdirRel *rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, rels)
+		if (lfirst(lc) == rel)
+		return foreach_current_index(lc);
+	return -1;
+}
+
+static void
+explain(ExplainContext *cx, DdirRel *rel, int depth)
+{
+	int			number = index_of(cx->shared, rel);
+
+	check_stack_depth();
+	appendStringInfoSpaces(&cx->out, 2 * depth);
+	if (number >= 0 && list_member_ptr(cx->shown, rel))
+	{
+		appendStringInfo(&cx->out, "= #%d\n", number + 1);
+		return;
+	}
+	if (number >= 0)
+	{
+		appendStringInfo(&cx->out, "#%d ", number + 1);
+		cx->shown = lappend(cx->shown, rel);
+	}
+	append_line(&cx->out, rel);
+	appendStringInfoChar(&cx->out, '\n');
+	for (int i = 0; i < rel->ninputs; i++)
+		explain(cx, rel->input[i], depth + 1);
+}
+
+char *
+ddir_rel_text(const DdirRel *rel)
+{
+	ExplainContext cx = {0};
+	DdirRel    *root = unconstify(DdirRel *, rel);
+	List	   *refs;
+	List	   *rels = ddir_rels_in_order(root, &refs);
+	ListCell   *lc;
+
+	initStringInfo(&cx.out);
+	foreach(lc, rels)
+	{
+		DdirRel    *each = lfirst(lc);
+
+		/* a scan is read wherever it stands */
+		if (each->kind != DDIR_REL_SCAN && list_nth_int(refs, foreach_current_index(lc)) > 1)
+			cx.shared = lappend(cx.shared, each);
+	}
+	explain(&cx, root, 0);
+	return cx.out.data;
+}

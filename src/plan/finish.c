@@ -1,0 +1,225 @@
+/*-------------------------------------------------------------------------
+ *
+ * finish.c
+ *	  What can be said of a lowered query only when it is whole.
+ *
+ * Every key and every aggregate in it is tried, so that what cannot be built is
+ * refused when the view is made and not found by a worker.  The same walk
+ * finds out whether the plain query has several legal answers: a key type of
+ * which equal values look different, an aggregate that depends on the order of
+ * its rows, a sum of floats.
+ *
+ * Functions whose redefinition matters are those the query calls, those it
+ * still calls after inlining, and those that were inlined on the way.  Of the
+ * last the server only reports hash values, so pg_proc is searched for them.
+ *
+ * src/plan/finish.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "plan/lowering.h"
+#include "rows/agg.h"
+#include "rows/key.h"
+
+/*
+ * Keys and aggregates
+ */
+
+typedef struct KeyContext
+{
+	DdirGroupKey *key;
+	DdirKeySpec *spec;
+} KeyContext;
+
+static void
+try_key(void *arg)
+{
+	KeyContext *cx = arg;
+	Oid			typid = exprType((Node *) cx->key->expr);
+
+	cx->spec = ddir_key_make(DDIR_KEY_GROUP, 1, &typid, &cx->key->collation, &cx->key->eqop);
+}
+
+static void
+check_key(DdirLowering *run, DdirGroupKey *key)
+{
+	KeyContext	cx = {key, NULL};
+	char	   *message;
+
+	if (!ddir_try(try_key, &cx, &message))
+		ddir_refuse_query(run->refusal, DDIR_REFUSE_EQUALITY,
+						  psprintf("values of type %s",
+								   format_type_be(exprType((Node *) key->expr))));
+	if (cx.spec->lossy)
+		run->result->ambiguous = true;
+}
+
+typedef struct AggContext
+{
+	Aggref	   *ref;
+	DdirAggMethod method;
+	bool		distinct;
+} AggContext;
+
+static void
+try_agg(void *arg)
+{
+	AggContext *cx = arg;
+
+	cx->method = ddir_agg_method(cx->ref);
+	cx->distinct = ddir_agg_needs_distinct(cx->ref);
+}
+
+static bool
+is_float(Oid typid)
+{
+	return typid == FLOAT4OID || typid == FLOAT8OID;
+}
+
+/* Is the result of the call a matter of the order in which rows come? */
+static bool
+agg_is_ambiguous(DdirLowering *run, Aggref *ref, DdirAggMethod method)
+{
+	TargetEntry *tle;
+	Oid			typid;
+	DdirGroupKey key;
+
+	if (method == DDIR_AGG_RECOMPUTE)
+		return true;
+	if (ref->args == NIL)
+		return false;
+	tle = linitial_node(TargetEntry, ref->args);
+	typid = exprType((Node *) tle->expr);
+	if (method == DDIR_AGG_FOLD)
+		return is_float(typid) && is_float(ref->aggtype);
+
+	/* least and greatest values that are equal may look different */
+	memset(&key, 0, sizeof(key));
+	key.expr = tle->expr;
+	key.collation = exprCollation((Node *) tle->expr);
+	check_key(run, &key);
+	return run->result->ambiguous;
+}
+
+static void
+check_aggs(DdirLowering *run, DdirRel *rel)
+{
+	int			distinct = 0;
+	ListCell   *lc;
+
+	foreach(lc, rel->aggs)
+	{
+		AggContext	cx = {lfirst_node(Aggref, lc)};
+		char	   *message;
+
+		if (!ddir_try(try_agg, &cx, &message))
+			ddir_refuse_query(run->refusal, DDIR_REFUSE_AGGREGATE,
+							  psprintf("%s()", get_func_name(cx.ref->aggfnoid)));
+		if (cx.distinct && ++distinct >= DDIR_AGG_PORTS_MAX)
+			ddir_refuse_query(run->refusal, DDIR_REFUSE_AGGREGATE,
+							  psprintf("more than %d aggregates with DISTINCT",
+									   DDIR_AGG_PORTS_MAX - 1));
+		if (agg_is_ambiguous(run, cx.ref, cx.method))
+			run->result->ambiguous = true;
+	}
+}
+
+static void
+check_rel(DdirLowering *run, DdirRel *rel, List **seen)
+{
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (list_member_ptr(*seen, rel))
+		return;
+	*seen = lappend(*seen, rel);
+	for (int i = 0; i < rel->ninputs; i++)
+		check_rel(run, rel->input[i], seen);
+	if (rel->kind != DDIR_REL_REDUCE)
+		return;
+	foreach(lc, rel->keys)
+		check_key(run, lfirst(lc));
+	check_aggs(run, rel);
+}
+
+/*
+ * Functions
+ */
+
+/* Hash values of functions that are not known yet. */
+static List *
+unknown_functions(DdirLowering *run)
+{
+	List	   *hashes = NIL;
+	List	   *known = NIL;
+	ListCell   *lc;
+
+	foreach(lc, run->checked.functions)
+		known = lappend_oid(known, GetSysCacheHashValue1(PROCOID,
+														 ObjectIdGetDatum(lfirst_oid(lc))));
+	foreach(lc, run->inlined)
+	{
+		PlanInvalItem *item = lfirst_node(PlanInvalItem, lc);
+
+		if (item->cacheId == PROCOID && !list_member_oid(known, item->hashValue))
+			hashes = list_append_unique_oid(hashes, item->hashValue);
+	}
+	return hashes;
+}
+
+/*
+ * Add functions by hash value.  Two may share one; the wrong one does no harm
+ * but another look.
+ */
+static void
+add_inlined_functions(DdirLowering *run)
+{
+	List	   *hashes = unknown_functions(run);
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (hashes == NIL)
+		return;
+	rel = table_open(ProcedureRelationId, AccessShareLock);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
+
+		if (form->oid >= FirstNormalObjectId &&
+			list_member_oid(hashes, GetSysCacheHashValue1(PROCOID,
+														  ObjectIdGetDatum(form->oid))))
+			run->checked.functions = list_append_unique_oid(run->checked.functions,
+															form->oid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+void
+ddir_lower_finish(DdirLowering *run)
+{
+	List	   *seen = NIL;
+
+	check_rel(run, run->result->root, &seen);
+	add_inlined_functions(run);
+	run->result->functions = run->checked.functions;
+	run->result->types = run->checked.types;
+}

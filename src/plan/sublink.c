@@ -1,0 +1,628 @@
+/*-------------------------------------------------------------------------
+ *
+ * sublink.c
+ *	  EXISTS, IN and their negations, as conditions joined by AND.
+ *
+ * EXISTS joins with the different keys of the subquery, NOT EXISTS is an
+ * antijoin; the keys are what the subquery's own WHERE equates to the query
+ * around it.  IN adds its comparison to them: where only true matters, NULLs
+ * match nothing in both.
+ *
+ * NOT IN is not so simple.  A row (l1, ..., ln) passes iff no row (r1, ..., rn)
+ * of the subquery makes the comparison true or NULL, that is, iff for no row
+ *
+ *		li = ri  or  li is NULL  or  ri is NULL		holds for all i.
+ *
+ * For each set K of columns there is an antijoin with the rows that are so by
+ * equality in K and by a NULL on either side in the others.  There the row's
+ * key is its li of K, and for the others whether li is NULL; a row of the
+ * subquery that could meet it offers its ri of K, and for each of the others
+ * "NULL" always, and "not NULL" as well if its own ri is NULL.  With one column
+ * these are two antijoins:
+ *
+ *		K = {1}		l = r
+ *		K = {}		(l IS NULL) = x, x in {true} for every r, {false} for a NULL
+ *
+ * So a NULL on the left meets any row, and a NULL on the right meets all.
+ *
+ * src/plan/sublink.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
+
+#include "base/compat.h"
+#include "plan/lowering.h"
+#include "rows/program.h"
+
+#define NOT_IN_COLUMNS_MAX 4
+
+/* The condition's subquery, taken apart. */
+typedef struct Subquery
+{
+	DdirLevel  *level;
+	bool		negated;
+	bool		in;				/* else EXISTS */
+	const char *name;			/* as the query calls it */
+	List	   *test;			/* of DdirPair *: the comparison of IN */
+	List	   *correlation;	/* of DdirPair * */
+	DdirRel    *rel;			/* columns compared, then those correlated by */
+} Subquery;
+
+static SubLink *
+sublink_of(Node *qual, bool *negated)
+{
+	*negated = false;
+	if (is_notclause(qual))
+	{
+		*negated = true;
+		qual = (Node *) get_notclausearg((Expr *) qual);
+	}
+	return IsA(qual, SubLink) ? (SubLink *) qual : NULL;
+}
+
+bool
+ddir_is_sublink(Node *qual)
+{
+	bool		negated;
+	SubLink    *link = sublink_of(qual, &negated);
+
+	return link && (link->subLinkType == EXISTS_SUBLINK ||
+					link->subLinkType == ANY_SUBLINK ||
+					link->subLinkType == ALL_SUBLINK);
+}
+
+/*
+ * The comparison of IN
+ */
+
+static Node *
+param_mutator(Node *node, void *rel)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_SUBLINK)
+		return (Node *) ddir_rel_var(0, rel, ((Param *) node)->paramid);
+	return expression_tree_mutator(node, param_mutator, rel);
+}
+
+/* "= ANY" and "<> ALL" are IN and NOT IN; set negated for the latter. */
+static List *
+comparisons(Subquery *sub, SubLink *link)
+{
+	DdirRefusal *refusal = sub->level->run->refusal;
+	List	   *ops;
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	if (link->testexpr && (is_andclause(link->testexpr) || is_orclause(link->testexpr)))
+		ops = ((BoolExpr *) link->testexpr)->args;
+	else
+		ops = list_make1(link->testexpr);
+	foreach(lc, ops)
+	{
+		OpExpr	   *op = lfirst(lc);
+
+		/* constants fold "true = x" to x, and "NULL = x" to NULL */
+		if (op && !IsA(op, OpExpr) && bms_is_empty(ddir_rels_of((Node *) op)))
+		{
+			Expr	   *test = (Expr *) op;
+
+			if (link->subLinkType == ALL_SUBLINK)
+				test = make_notclause(test);
+			op = (OpExpr *) ddir_equality_clause((Expr *) makeBoolConst(true, false), test,
+												 BooleanEqualOperator, InvalidOid);
+			result = lappend(result, op);
+			continue;
+		}
+		if (op == NULL || !IsA(op, OpExpr) || list_length(op->args) != 2)
+			ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
+		if (link->subLinkType == ALL_SUBLINK)
+		{
+			op = copyObject(op);
+			op->opno = get_negator(op->opno);
+			if (!OidIsValid(op->opno))
+				ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
+			set_opfuncid(op);
+		}
+		result = lappend(result, op);
+	}
+	if (link->subLinkType == ALL_SUBLINK)
+		sub->negated = !sub->negated;
+
+	/* (a, b) <> ALL: some column differs from every row; joined by OR */
+	if (list_length(ops) > 1 &&
+		is_orclause(link->testexpr) != (link->subLinkType == ALL_SUBLINK))
+		ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
+	return result;
+}
+
+static void
+add_comparisons(Subquery *sub, List *ops)
+{
+	ListCell   *lc;
+
+	foreach(lc, ops)
+	{
+		OpExpr	   *op = lfirst_node(OpExpr, lc);
+		DdirPair   *pair = palloc0(sizeof(DdirPair));
+
+		pair->outer = linitial(op->args);
+		pair->inner = (Expr *) param_mutator(lsecond(op->args), sub->rel);
+		pair->eqop = op->opno;
+		pair->collation = op->inputcollid;
+		if (!ddir_equality_usable(op->opno, exprType((Node *) pair->outer),
+								  exprType((Node *) pair->inner), op->inputcollid))
+			ddir_refuse_query(sub->level->run->refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
+		sub->test = lappend(sub->test, pair);
+	}
+}
+
+/*
+ * Correlation
+ */
+
+typedef struct LevelsContext
+{
+	int			depth;			/* of subqueries around us */
+	Bitmapset  *levels;
+} LevelsContext;
+
+static bool
+levels_walker(Node *node, void *arg)
+{
+	LevelsContext *cx = arg;
+	int			level = -1;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		cx->depth++;
+		query_tree_walker((Query *) node, levels_walker, arg, 0);
+		cx->depth--;
+		return false;
+	}
+	if (IsA(node, Var))
+		level = ((Var *) node)->varlevelsup;
+	else if (IsA(node, Aggref))
+		level = ((Aggref *) node)->agglevelsup;
+	if (level >= cx->depth)
+		cx->levels = bms_add_member(cx->levels, level - cx->depth);
+	return expression_tree_walker(node, levels_walker, arg);
+}
+
+/* Levels that a query or expression of the subquery mentions: 0 its own, ... */
+static Bitmapset *
+levels_of(Node *node)
+{
+	LevelsContext cx = {0, NULL};
+
+	if (node && IsA(node, Query))
+		query_tree_walker((Query *) node, levels_walker, &cx, 0);
+	else
+		levels_walker(node, &cx);
+	return cx.levels;
+}
+
+static bool
+mentions_outer(Node *node)
+{
+	return !bms_is_empty(bms_del_member(levels_of(node), 0));
+}
+
+/* Is it over the query just around, and nothing else? */
+static bool
+is_outer_expr(Node *expr)
+{
+	return bms_equal(levels_of(expr), bms_make_singleton(1)) && !checkExprHasSubLink(expr);
+}
+
+static Expr *
+as_outer(Expr *expr)
+{
+	expr = copyObject(expr);
+	IncrementVarSublevelsUp((Node *) expr, -1, 1);
+	return expr;
+}
+
+/* A condition that mentions the query around it, as a pair; false if it is none. */
+static bool
+correlate(Subquery *sub, Node *clause, List **inner)
+{
+	DdirPair   *pair = palloc0(sizeof(DdirPair));
+	Expr	   *left;
+	Expr	   *right;
+
+	if (is_outer_expr(clause))
+	{
+		/* (condition IS TRUE) = true, where that cannot raise an error */
+		BooleanTest *test = makeNode(BooleanTest);
+
+		test->arg = as_outer((Expr *) clause);
+		test->booltesttype = IS_TRUE;
+		test->location = -1;
+		if (!ddir_expr_is_total((Node *) test))
+			return false;
+		pair->outer = (Expr *) test;
+		pair->eqop = BooleanEqualOperator;
+		*inner = lappend(*inner, makeBoolConst(true, false));
+		sub->correlation = lappend(sub->correlation, pair);
+		return true;
+	}
+	if (!ddir_equality_split(clause, &left, &right, &pair->eqop, &pair->collation))
+		return false;
+	if (is_outer_expr((Node *) right) && !mentions_outer((Node *) left))
+	{
+		Expr	   *other = left;
+
+		left = right;
+		right = other;
+		pair->eqop = ddir_equality_commute(pair->eqop);
+	}
+	if (!is_outer_expr((Node *) left) || mentions_outer((Node *) right) ||
+		checkExprHasSubLink((Node *) right))
+		return false;
+	pair->outer = as_outer(left);
+	*inner = lappend(*inner, right);
+	sub->correlation = lappend(sub->correlation, pair);
+	return true;
+}
+
+/*
+ * Take correlated conditions out of the subquery's WHERE and the ON of its
+ * inner joins.
+ */
+static void
+extract_correlation(Subquery *sub, DdirLevel *scope, Node *node, List **inner)
+{
+	Node	  **quals;
+	List	   *conjuncts;
+	List	   *rest = NIL;
+	ListCell   *lc;
+
+	if (IsA(node, FromExpr))
+	{
+		foreach(lc, ((FromExpr *) node)->fromlist)
+			extract_correlation(sub, scope, lfirst(lc), inner);
+		quals = &((FromExpr *) node)->quals;
+	}
+	else if (IsA(node, JoinExpr) && ((JoinExpr *) node)->jointype == JOIN_INNER)
+	{
+		extract_correlation(sub, scope, ((JoinExpr *) node)->larg, inner);
+		extract_correlation(sub, scope, ((JoinExpr *) node)->rarg, inner);
+		quals = &((JoinExpr *) node)->quals;
+	}
+	else
+		return;
+
+	if (!mentions_outer(*quals))
+		return;
+	conjuncts = ddir_lower_correlated(scope, *quals);
+	foreach(lc, conjuncts)
+	{
+		if (!mentions_outer(lfirst(lc)))
+			rest = lappend(rest, lfirst(lc));
+		else if (!correlate(sub, lfirst(lc), inner))
+			ddir_refuse_query(sub->level->run->refusal, DDIR_REFUSE_CORRELATION,
+							  psprintf("%s correlated by more than equalities", sub->name));
+	}
+	*quals = rest == NIL ? NULL : (Node *) make_ands_explicit(rest);
+}
+
+/*
+ * The subquery
+ */
+
+static bool
+is_plain(const Query *query)
+{
+	return query->setOperations == NULL && !query->hasAggs && query->groupClause == NIL &&
+		query->groupingSets == NIL && query->havingQual == NULL && !query->hasTargetSRFs &&
+		query->limitOffset == NULL;
+}
+
+/* LIMIT above zero makes no difference to EXISTS. */
+static bool
+limit_is_moot(Query *query)
+{
+	Const	   *limit = (Const *) eval_const_expressions(NULL, query->limitCount);
+
+	return limit == NULL ||
+		(IsA(limit, Const) && (limit->constisnull || DatumGetInt64(limit->constvalue) > 0));
+}
+
+/*
+ * Drop what makes no difference to whether there is a row (EXISTS) or which
+ * values there are (IN).
+ */
+static void
+simplify(Subquery *sub, Query *query)
+{
+	if (!sub->in && limit_is_moot(query))
+		query->limitCount = NULL;
+	if (query->limitCount || !is_plain(query) || (sub->in && query->hasDistinctOn))
+		return;
+	query->sortClause = NIL;
+	query->distinctClause = NIL;
+	query->hasDistinctOn = false;
+	if (!sub->in)
+	{
+		query->targetList = NIL;
+		query->hasWindowFuncs = false;
+		query->windowClause = NIL;
+	}
+}
+
+static void
+lower_subquery(Subquery *sub, SubLink *link)
+{
+	DdirLevel  *level = sub->level;
+	Query	   *query = copyObject(castNode(Query, link->subselect));
+	List	   *inner = NIL;
+	List	   *ops = sub->in ? comparisons(sub, link) : NIL;
+	int			ncompared;
+	ListCell   *lc;
+
+	simplify(sub, query);
+	if (mentions_outer((Node *) query))
+	{
+		DdirLevel  *scope;
+
+		if (!is_plain(query) || query->limitCount || query->hasDistinctOn)
+			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_CORRELATED_GROUP,
+							  psprintf("a correlated %s whose subquery groups, limits or combines its rows",
+									   sub->name));
+		query->jointree = (FromExpr *) ddir_flatten_join_aliases(query, (Node *) query->jointree);
+		scope = ddir_level_make(level->run, level, query, DDIR_LEVEL_SUBLINK);
+		extract_correlation(sub, scope, (Node *) query->jointree, &inner);
+	}
+
+	/* columns by which it is correlated go behind those compared */
+	ncompared = 0;
+	foreach(lc, query->targetList)
+		if (!lfirst_node(TargetEntry, lc)->resjunk)
+		ncompared++;
+	foreach(lc, inner)
+		query->targetList = lappend(query->targetList,
+									makeTargetEntry(lfirst(lc),
+													list_length(query->targetList) + 1,
+													pstrdup("correlation"), false));
+	sub->rel = ddir_lower_query(level->run, level, query, DDIR_LEVEL_SUBLINK);
+
+	add_comparisons(sub, ops);
+	foreach(lc, sub->correlation)
+	{
+		DdirPair   *pair = lfirst(lc);
+
+		pair->inner = (Expr *) ddir_rel_var(0, sub->rel,
+											ncompared + foreach_current_index(lc) + 1);
+	}
+}
+
+/*
+ * Semijoins and antijoins
+ */
+
+static List *
+pair_exprs(List *pairs, bool outer)
+{
+	List	   *exprs = NIL;
+	ListCell   *lc;
+
+	foreach(lc, pairs)
+	{
+		DdirPair   *pair = lfirst(lc);
+
+		exprs = lappend(exprs, outer ? pair->outer : pair->inner);
+	}
+	return exprs;
+}
+
+/* Join with the different inner keys. */
+static void
+semijoin(DdirLevel *level, DdirFrom *from, DdirRel *rel, List *pairs)
+{
+	List	   *outer = pair_exprs(pairs, true);
+	List	   *eqops = NIL;
+	DdirInput  *input;
+	int			rti;
+	ListCell   *lc;
+
+	/* keys that can raise an error are made of rows that all else let pass */
+	if (!ddir_expr_is_total((Node *) outer))
+		ddir_from_collapse(level, from);
+
+	rel = ddir_rel_map(rel, NIL, pair_exprs(pairs, false));
+	foreach(lc, pairs)
+		eqops = lappend_oid(eqops, ddir_equality_of_right(((DdirPair *) lfirst(lc))->eqop));
+	rel = ddir_lower_distinct(level, rel, eqops);
+
+	input = ddir_from_add_input(from, rel);
+	rti = ddir_level_add_place(level, input, 0, rel->type->natts);
+	foreach(lc, pairs)
+	{
+		DdirPair   *pair = lfirst(lc);
+		Var		   *key = ddir_rel_var(rti - 1, rel, foreach_current_index(lc) + 1);
+
+		ddir_from_add_cond(from, ddir_equality_clause(pair->outer, (Expr *) key, pair->eqop,
+													  pair->collation), false);
+	}
+}
+
+/* The input whose rows an antijoin on these expressions is to take away. */
+static DdirInput *
+antijoin_input(DdirLevel *level, DdirFrom *from, List *outer)
+{
+	DdirInput  *input = ddir_from_single(level, outer);
+
+	if (input == NULL || !list_member_ptr(from->inputs, input))
+	{
+		ddir_from_collapse(level, from);
+		input = linitial(from->inputs);
+	}
+	ddir_from_settle(level, from);
+	return input;
+}
+
+static void
+antijoin_with(DdirLevel *level, DdirInput *input, DdirRel *rel, List *pairs)
+{
+	List	   *equalities = NIL;
+	ListCell   *lc;
+
+	foreach(lc, pairs)
+	{
+		DdirPair   *pair = lfirst(lc);
+		Node	   *inner = copyObject((Node *) pair->inner);
+
+		ChangeVarNodes(inner, 1, 2, 0);
+		equalities = lappend(equalities,
+							 ddir_equality_make(0, ddir_from_resolve_single(level, pair->outer, input),
+												1, (Expr *) inner, pair->eqop,
+												pair->collation, false));
+	}
+	input->rel = ddir_rel_anti(input->rel, rel, equalities, NIL);
+}
+
+static void
+antijoin(DdirLevel *level, DdirFrom *from, DdirRel *rel, List *pairs)
+{
+	/* not correlated: one row to join with, there only while rel is empty */
+	if (pairs == NIL)
+	{
+		DdirRel    *one = ddir_rel_constant(ddir_rowtype_from_exprs(NIL), list_make1(NIL));
+
+		ddir_from_add_input(from, ddir_rel_anti(one, rel, NIL, NIL));
+		return;
+	}
+	antijoin_with(level, antijoin_input(level, from, pair_exprs(pairs, true)), rel, pairs);
+}
+
+/*
+ * NOT IN
+ */
+
+static Expr *
+null_test(Expr *arg, NullTestType type)
+{
+	NullTest   *test = makeNode(NullTest);
+
+	test->arg = copyObject(arg);
+	test->nulltesttype = type;
+	test->location = -1;
+	return (Expr *) test;
+}
+
+/*
+ * The antijoin for one set of columns (bits of "by_equality").  Rows offered
+ * are a union over which of the other columns offer "NULL": the columns of
+ * these bits, "not NULL" from the rest, whose own value must then be NULL.
+ */
+static void
+not_in_antijoin(Subquery *sub, DdirInput *input, uint32 by_equality)
+{
+	int			n = list_length(sub->test);
+	uint32		others = ~by_equality & ((1U << n) - 1);
+	List	   *pairs = list_copy(sub->correlation);
+	List	   *offers = NIL;
+	DdirRel   **parts = palloc(sizeof(DdirRel *) << n);
+	DdirRel    *rel;
+	int			nparts = 0;
+	ListCell   *lc;
+
+	for (int i = 0; i < n; i++)
+	{
+		DdirPair   *test = list_nth(sub->test, i);
+
+		if (by_equality & (1U << i))
+			pairs = lappend(pairs, test);
+	}
+	offers = pair_exprs(pairs, false);
+
+	/* every subset of the other columns */
+	for (uint32 nulls = others;; nulls = (nulls - 1) & others)
+	{
+		List	   *quals = NIL;
+		List	   *targets = list_copy(offers);
+
+		for (int i = 0; i < n; i++)
+		{
+			DdirPair   *test = list_nth(sub->test, i);
+			bool		offers_null = (nulls & (1U << i)) != 0;
+
+			if (!(others & (1U << i)))
+				continue;
+			if (!offers_null)
+				quals = lappend(quals, null_test(test->inner, IS_NULL));
+			targets = lappend(targets, makeBoolConst(offers_null, false));
+		}
+		parts[nparts++] = ddir_rel_map(sub->rel, quals, targets);
+		if (nulls == 0)
+			break;
+	}
+	rel = nparts == 1 ? parts[0] : ddir_rel_union(nparts, parts);
+
+	/* the row's side: what it compares, and which of the others are NULL */
+	for (int i = 0; i < n; i++)
+	{
+		DdirPair   *pair = palloc0(sizeof(DdirPair));
+
+		if (!(others & (1U << i)))
+			continue;
+		pair->outer = null_test(((DdirPair *) list_nth(sub->test, i))->outer, IS_NULL);
+		pair->eqop = BooleanEqualOperator;
+		pairs = lappend(pairs, pair);
+	}
+	offers = NIL;
+	foreach(lc, pairs)
+	{
+		DdirPair   *pair = palloc0(sizeof(DdirPair));
+
+		*pair = *(DdirPair *) lfirst(lc);
+		pair->inner = (Expr *) ddir_rel_var(0, rel, foreach_current_index(lc) + 1);
+		offers = lappend(offers, pair);
+	}
+	antijoin_with(sub->level, input, rel, offers);
+}
+
+static void
+not_in(Subquery *sub, DdirFrom *from)
+{
+	int			n = list_length(sub->test);
+	List	   *outer = pair_exprs(list_concat_copy(sub->test, sub->correlation), true);
+	DdirInput  *input;
+
+	if (n > NOT_IN_COLUMNS_MAX)
+		ddir_refuse_query(sub->level->run->refusal, DDIR_REFUSE_NOT_IN_COLUMNS, NULL);
+	input = antijoin_input(sub->level, from, outer);
+	for (uint32 by_equality = 0; by_equality < (1U << n); by_equality++)
+		not_in_antijoin(sub, input, by_equality);
+}
+
+void
+ddir_lower_sublink(DdirLevel *level, DdirFrom *from, Node *qual)
+{
+	Subquery	sub = {level};
+	SubLink    *link = sublink_of(qual, &sub.negated);
+
+	sub.in = link->subLinkType != EXISTS_SUBLINK;
+	sub.name = !sub.in ? (sub.negated ? "NOT EXISTS" : "EXISTS") :
+		sub.negated != (link->subLinkType == ALL_SUBLINK) ? "NOT IN" : "IN";
+	lower_subquery(&sub, link);
+
+	if (!sub.negated)
+		semijoin(level, from, sub.rel, list_concat_copy(sub.test, sub.correlation));
+	else if (!sub.in)
+		antijoin(level, from, sub.rel, sub.correlation);
+	else
+		not_in(&sub, from);
+}
