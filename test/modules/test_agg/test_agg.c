@@ -35,6 +35,7 @@ PG_FUNCTION_INFO_V1(test_agg_run);
 PG_FUNCTION_INFO_V1(test_agg_image);
 PG_FUNCTION_INFO_V1(test_agg_method);
 PG_FUNCTION_INFO_V1(test_agg_fold_ns);
+PG_FUNCTION_INFO_V1(test_agg_emit_ns);
 
 #define CHANGES_MAX 12
 
@@ -453,50 +454,105 @@ test_agg_method(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(buf.data));
 }
 
+/* Groups outside of a graph, and rows for them. */
+typedef struct Bench
+{
+	Flow	   *flow;
+	DdirDeltas	keyed;			/* the pool */
+	int			n;				/* DDIR_CHUNK_ROWS rows, of so many groups */
+	DdirGroup **group;
+	DdirRef    *val;
+	int64	   *diff;
+} Bench;
+
+static void
+bench_make(Bench *bench, const char *query, int ngroups)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	DdirSinkFns sink = {NULL, ignore, ignore};
+	Driver	   *driver = palloc0(sizeof(Driver));
+	DdirGroup  *group = palloc0(ngroups * sizeof(DdirGroup));
+	DdirRowType *type;
+	DdirDeltas	err;
+
+	SPI_connect();
+	MemoryContextSwitchTo(cxt);
+	load_pool(driver, &type);
+	bench->flow = flow_make(cxt, query, type, sink);
+	SPI_finish();
+	ddir_deltas_init(&bench->keyed, ddir_arena_of(cxt), 1, true);
+	ddir_deltas_init(&err, ddir_arena_of(cxt), 1, false);
+	ddir_func_apply(&bench->flow->keying, &driver->pool, &bench->keyed, &err);
+	bench->n = DDIR_CHUNK_ROWS;
+	bench->group = palloc(bench->n * sizeof(DdirGroup *));
+	bench->val = palloc(bench->n * sizeof(DdirRef));
+	bench->diff = palloc(bench->n * sizeof(int64));
+	for (int i = 0; i < ngroups; i++)
+		group[i].state = palloc0(bench->flow->fns.state_size);
+	for (int i = 0; i < bench->n; i++)
+	{
+		bench->group[i] = &group[i * 7919 % ngroups];
+		bench->val[i] = ddir_lane_ref(&bench->keyed.val, i % bench->keyed.n);
+		bench->diff[i] = i % 5 == 0 ? -1 : 1;
+	}
+}
+
+static void
+bench_fold(Bench *bench)
+{
+	if (!bench->flow->fns.fold(bench->flow->fns.ctx, 0, bench->n, bench->group,
+							   bench->val, bench->diff))
+		ddir_failure_rethrow();
+}
+
+static double
+cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
 /*
- * fold_ns(query, groups, rows): nanoseconds of CPU for each row folded, keyed
+ * fold_ns(query, groups, chunks): nanoseconds of CPU for each row folded, keyed
  * already, into as many groups.
  */
 Datum
 test_agg_fold_ns(PG_FUNCTION_ARGS)
 {
-	DdirSinkFns sink = {NULL, ignore, ignore};
-	int			ngroups = PG_GETARG_INT32(1);
-	int			nrows = PG_GETARG_INT32(2);
-	MemoryContext cxt = CurrentMemoryContext;
-	Driver	   *driver = palloc0(sizeof(Driver));
-	DdirGroup  *group = palloc0(ngroups * sizeof(DdirGroup));
-	DdirGroup **at = palloc(DDIR_CHUNK_ROWS * sizeof(DdirGroup *));
-	DdirRef    *val = palloc(DDIR_CHUNK_ROWS * sizeof(DdirRef));
-	int64	   *diff = palloc(DDIR_CHUNK_ROWS * sizeof(int64));
-	DdirRowType *type;
-	DdirDeltas	keyed;
-	DdirDeltas	err;
-	Flow	   *flow;
-	struct timespec start;
-	struct timespec end;
+	int			chunks = PG_GETARG_INT32(2);
+	Bench		bench;
+	double		start;
 
-	SPI_connect();
-	MemoryContextSwitchTo(cxt);
-	load_pool(driver, &type);
-	flow = flow_make(cxt, text_to_cstring(PG_GETARG_TEXT_PP(0)), type, sink);
-	SPI_finish();
-	ddir_deltas_init(&keyed, ddir_arena_of(cxt), 1, true);
-	ddir_deltas_init(&err, ddir_arena_of(cxt), 1, false);
-	ddir_func_apply(&flow->keying, &driver->pool, &keyed, &err);
-	for (int i = 0; i < ngroups; i++)
-		group[i].state = palloc0(flow->fns.state_size);
-	for (int i = 0; i < DDIR_CHUNK_ROWS; i++)
+	bench_make(&bench, text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
+	start = cpu_ns();
+	for (int i = 0; i < chunks; i++)
+		bench_fold(&bench);
+	PG_RETURN_FLOAT8((cpu_ns() - start) / chunks / bench.n);
+}
+
+/* emit_ns(query, groups, chunks): for each group's output; no arrangements */
+Datum
+test_agg_emit_ns(PG_FUNCTION_ARGS)
+{
+	int			chunks = PG_GETARG_INT32(2);
+	DdirArena  *arena = ddir_arena_of(CurrentMemoryContext);
+	Bench		bench;
+	DdirDeltas	out;
+	DdirDeltas	err;
+	double		start;
+
+	bench_make(&bench, text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
+	bench_fold(&bench);
+	ddir_deltas_init(&out, arena, 1, false);
+	ddir_deltas_init(&err, arena, 1, false);
+	start = cpu_ns();
+	for (int i = 0; i < chunks; i++)
 	{
-		at[i] = &group[i * 7919 % ngroups];
-		val[i] = ddir_lane_ref(&keyed.val, i % keyed.n);
-		diff[i] = i % 5 == 0 ? -1 : 1;
-	}
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-	for (int i = 0; i < nrows; i += DDIR_CHUNK_ROWS)
-		if (!flow->fns.fold(flow->fns.ctx, 0, DDIR_CHUNK_ROWS, at, val, diff))
+		ddir_deltas_clear(&out);
+		if (!bench.flow->fns.emit(bench.flow->fns.ctx, bench.n, bench.group, 1, NULL, &out, &err))
 			ddir_failure_rethrow();
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-	nrows = (nrows + DDIR_CHUNK_ROWS - 1) / DDIR_CHUNK_ROWS * DDIR_CHUNK_ROWS;
-	PG_RETURN_FLOAT8(((end.tv_sec - start.tv_sec) * 1e9 + end.tv_nsec - start.tv_nsec) / nrows);
+	}
+	PG_RETURN_FLOAT8((cpu_ns() - start) / chunks / bench.n);
 }
