@@ -179,6 +179,7 @@ open_capture(DdirMaintainer *m)
 {
 	bool		usable;
 	RepOriginId former;
+	ListCell   *lc;
 
 	ddir_maintainer_says(m, "opening the replication slot");
 	ddir_slot_name(m->slot, m->dbid, m->progress.generation);
@@ -199,6 +200,14 @@ open_capture(DdirMaintainer *m)
 
 		ddir_slot_name(m->slot, m->dbid, m->progress.generation);
 		ddir_maintainer_says(m, "creating the replication slot (waits for running transactions)");
+		foreach(lc, m->views)
+		{
+			DdirMaintained *v = lfirst(lc);
+
+			if (v->wanting)
+				ddir_views_state(m, v, DDIR_VIEW_HYDRATING,
+								 "a replication slot is created, which waits for transactions that run, prepared ones too");
+		}
 		ddir_slot_create(m->slot);
 	}
 
