@@ -256,7 +256,7 @@ ddir_status_hydration(PG_FUNCTION_ARGS)
  */
 
 static void
-put_launcher(ReturnSetInfo *rsinfo, pid_t pid)
+put_launcher(ReturnSetInfo *rsinfo, pid_t pid, const DdirTrouble *trouble)
 {
 	Row			row = {0};
 
@@ -264,7 +264,7 @@ put_launcher(ReturnSetInfo *rsinfo, pid_t pid)
 	put(&row, (Datum) 0, true);
 	put_text(&row, "launcher");
 	put_text(&row, pid ? "running" : "not running");
-	put(&row, (Datum) 0, true);
+	put_text(&row, trouble->text);
 	put(&row, (Datum) 0, true);
 	emit(rsinfo, &row);
 }
@@ -290,7 +290,7 @@ put_maintainer(ReturnSetInfo *rsinfo, const DdirDatabaseSlot *db, bool sleeping)
 	put_text(&row, get_database_name(db->dbid));
 	put_text(&row, "maintainer");
 	put_text(&row, maintainer_state(db, sleeping));
-	put_text(&row, db->pid ? db->step : db->trouble);
+	put_text(&row, db->pid ? db->step : db->trouble.text);
 	put(&row, Float8GetDatum(db->rows_per_s), db->pid == 0);
 	emit(rsinfo, &row);
 }
@@ -302,6 +302,7 @@ ddir_status_workers(PG_FUNCTION_ARGS)
 	DdirDatabaseSlot *copy;
 	bool	   *sleeping;
 	pid_t		launcher;
+	DdirTrouble trouble;
 
 	ddir_shared_require();
 	InitMaterializedSRF(fcinfo, 0);
@@ -312,6 +313,7 @@ ddir_status_workers(PG_FUNCTION_ARGS)
 	for (int i = 0; i < ddir_shared->ndatabases; i++)
 		sleeping[i] = pg_atomic_read_u32(&ddir_shared->database[i].sleeping) != 0;
 	launcher = ddir_shared->launcher_pid;
+	trouble = ddir_shared->trouble;
 	LWLockRelease(ddir_shared->lock);
 
 	for (int i = 0; i < ddir_shared->ndatabases; i++)
@@ -319,7 +321,7 @@ ddir_status_workers(PG_FUNCTION_ARGS)
 		if (OidIsValid(copy[i].dbid))
 			put_maintainer(rsinfo, &copy[i], sleeping[i]);
 	}
-	put_launcher(rsinfo, launcher);
+	put_launcher(rsinfo, launcher, &trouble);
 	return (Datum) 0;
 }
 

@@ -202,6 +202,7 @@ no_maintainer(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_CANNOT_CONNECT_NOW),
 			 errmsg("no ddir maintainer runs for database \"%s\"", get_database_name(MyDatabaseId)),
+			 errdetail("What was asked for only it can answer."),
 			 errhint("One is started when the database has ddir views; ddir.workers and the server's log say what hinders it.")));
 }
 

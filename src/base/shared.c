@@ -153,8 +153,7 @@ reset_database(DdirDatabaseSlot *slot, Oid dbid)
 	slot->stepping = InvalidOid;
 	slot->failures = 0;
 	slot->last_exit = 0;
-	slot->trouble_sqlstate = 0;
-	slot->trouble[0] = slot->remedy[0] = '\0';
+	memset(&slot->trouble, 0, sizeof(slot->trouble));
 	memset(slot->request, 0, sizeof(slot->request));
 	slot->dbid = dbid;
 	pg_atomic_fetch_add_u32(&ddir_shared->generation, 1);
@@ -288,8 +287,7 @@ ddir_shared_claim(void)
 		slot->pid = MyProcPid;
 		slot->latch = MyLatch;
 		slot->started = GetCurrentTimestamp();
-		slot->trouble_sqlstate = 0;
-		slot->trouble[0] = slot->remedy[0] = '\0';
+		memset(&slot->trouble, 0, sizeof(slot->trouble));
 		pg_atomic_write_u32(&slot->sleeping, 0);
 		/* what the last one was answering nobody will answer */
 		for (int i = 0; i < DDIR_REQUESTS_MAX; i++)

@@ -109,6 +109,14 @@ typedef struct DdirRequestSlot
 	pid_t		pid;			/* who asks */
 } DdirRequestSlot;
 
+/* What stands in the way of a process. */
+typedef struct DdirTrouble
+{
+	int			sqlstate;		/* 0: nothing */
+	char text[	DDIR_REASON_LEN];	/* a sentence, */
+	char		remedy[DDIR_REASON_LEN];	/* and another */
+} DdirTrouble;
+
 typedef struct DdirDatabaseSlot
 {
 	Oid			dbid;			/* InvalidOid: free */
@@ -135,9 +143,7 @@ typedef struct DdirDatabaseSlot
 	Oid			stepping;		/* view being applied; InvalidOid: none */
 	int			failures;		/* exits by error in a row, for backoff */
 	TimestampTz last_exit;
-	int			trouble_sqlstate;	/* why no maintainer can run; 0: nothing */
-	char		trouble[DDIR_REASON_LEN];	/* a sentence, */
-	char		remedy[DDIR_REASON_LEN];	/* and another */
+	DdirTrouble trouble;		/* why no maintainer can run */
 	DdirRequestSlot request[DDIR_REQUESTS_MAX];
 } DdirDatabaseSlot;
 
@@ -158,6 +164,7 @@ typedef struct DdirShared
 	Latch	   *launcher_latch;
 	bool		launcher_look;	/* databases or views have changed */
 	pg_atomic_uint32 generation;	/* of the assignment of database slots */
+	DdirTrouble trouble;		/* why no probe can run */
 	DdirProbe	probe;
 	int			ndatabases;		/* size of the arrays */
 	int			nviews;

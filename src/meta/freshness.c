@@ -37,6 +37,8 @@
 #include "meta/freshness.h"
 #include "meta/view.h"
 
+/* What keeps maintainers from running must do so for so long. */
+#define TROUBLE_MS 1000
 /* While waiting the catalog is looked at so often, for views that vanish. */
 #define LOOK_MS 1000
 /* and shared memory so often while the database has no slot in it yet */
@@ -179,12 +181,24 @@ ddir_freshness_require_servable(List *views)
  * ----
  */
 
+/* What keeps the maintainer from running; NULL: it runs, or soon will. */
+static const DdirTrouble *
+trouble_of(const DdirDatabaseSlot *db)
+{
+	if (db != NULL && db->pid != 0)
+		return NULL;
+	if (db != NULL && db->trouble.sqlstate != 0)
+		return &db->trouble;
+	return ddir_shared->trouble.sqlstate != 0 ? &ddir_shared->trouble : NULL;
+}
+
 /* Of one view; the lock is held.  True: nothing more to wait for. */
 static bool
 look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 {
 	DdirViewSlot *slot = ddir_shared_view(MyDatabaseId, view, false);
 	XLogRecPtr	all = db ? pg_atomic_read_u64(&db->frontier) : InvalidXLogRecPtr;
+	const DdirTrouble *trouble = trouble_of(db);
 
 	out->view = view;
 	out->result = DDIR_FRESHNESS_TIMEOUT;
@@ -210,12 +224,12 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 
 	if (db != NULL && db->disabled)
 		out->result = DDIR_FRESHNESS_DISABLED;
-	else if (db != NULL && db->pid == 0 && db->trouble_sqlstate != 0)
+	else if (trouble != NULL)
 	{
 		out->result = DDIR_FRESHNESS_NO_MAINTAINER;
-		out->sqlstate = db->trouble_sqlstate;
-		strlcpy(out->reason, db->trouble, DDIR_REASON_LEN);
-		strlcpy(out->message, db->remedy, DDIR_REASON_LEN);
+		out->sqlstate = trouble->sqlstate;
+		strlcpy(out->reason, trouble->text, DDIR_REASON_LEN);
+		strlcpy(out->message, trouble->remedy, DDIR_REASON_LEN);
 	}
 	else if (out->frontier >= out->target && out->state != DDIR_VIEW_SUSPENDED &&
 			 out->state != DDIR_VIEW_HYDRATING)
@@ -304,12 +318,26 @@ all_populated(List *views, DdirFreshness *out)
 	return true;
 }
 
+/* Does what was found by look stand? */
+static bool
+final(List *views, bool only_live, TimestampTz start, DdirFreshness *out)
+{
+	if (out->result == DDIR_FRESHNESS_REACHED)
+		return all_populated(views, out) || only_live;
+	if (only_live)
+		return true;
+	if (out->result == DDIR_FRESHNESS_NO_MAINTAINER)
+		return TimestampDifferenceExceeds(start, GetCurrentTimestamp(), TROUBLE_MS);
+	return true;
+}
+
 void
 ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 					 DdirFreshness *out)
 {
 	TimestampTz give_up = ms < 0 ? DT_NOEND :
 	TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+	TimestampTz start = GetCurrentTimestamp();
 	DdirDatabaseSlot *prepared = NULL;
 
 	memset(out, 0, sizeof(DdirFreshness));
@@ -319,9 +347,7 @@ ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 		DdirDatabaseSlot *db;
 		long		left = LOOK_MS;
 
-		if (look(views, only_live, out, &db) &&
-			(out->result != DDIR_FRESHNESS_REACHED ||
-			 all_populated(views, out) || only_live))
+		if (look(views, only_live, out, &db) && final(views, only_live, start, out))
 			break;
 		if (db != prepared)
 		{
@@ -337,6 +363,8 @@ ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 			out->result = DDIR_FRESHNESS_GONE;
 			break;
 		}
+		if (out->result == DDIR_FRESHNESS_NO_MAINTAINER)
+			left = NO_SLOT_MS;
 		if (ms >= 0)
 			left = Min(left, TimestampDifferenceMilliseconds(GetCurrentTimestamp(), give_up));
 		if (left <= 0)

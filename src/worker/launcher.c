@@ -76,6 +76,7 @@ typedef struct Database
 	TimestampTz not_before;		/* of the next probe */
 	TimestampTz last_exit;		/* of the maintainer, as far as known */
 	bool		running;		/* its maintainer was, when last looked at */
+	bool		closed;			/* that it is not open was said */
 	BackgroundWorkerHandle *starting;	/* the maintainer, while it starts */
 } Database;
 
@@ -251,30 +252,52 @@ backoff_ms(int failures)
  * ----
  */
 
-/* Say, for whoever waits and once in the log, why no maintainer runs. */
+static const DdirTrouble no_trouble;
+static const DdirTrouble no_worker = {
+	ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+	"No background worker is free: all max_worker_processes are in use.",
+	"Raise max_worker_processes and restart the server."
+};
+static const DdirTrouble not_open = {
+	ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+	"The database is a template or does not allow connections.",
+	"Use ALTER DATABASE ... IS_TEMPLATE false ALLOW_CONNECTIONS true."
+};
+
+/*
+ * Say, for whoever waits and once in the log, why no maintainer runs in this
+ * database, or (NULL) in any that is not known yet.
+ */
 static void
-set_trouble(Database *db, int sqlstate, const char *text, const char *remedy)
+set_trouble(Database *db, const DdirTrouble *trouble)
 {
-	DdirDatabaseSlot *slot;
+	DdirDatabaseSlot *slot = NULL;
+	DdirTrouble *place = &ddir_shared->trouble;
 	bool		new = false;
 
 	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
-	slot = ddir_shared_database(db->dbid, false);
-	if (slot)
+	if (db)
 	{
-		new = slot->trouble_sqlstate != sqlstate;
-		slot->trouble_sqlstate = sqlstate;
-		strlcpy(slot->trouble, text, DDIR_REASON_LEN);
-		strlcpy(slot->remedy, remedy, DDIR_REASON_LEN);
+		slot = ddir_shared_database(db->dbid, false);
+		place = slot ? &slot->trouble : NULL;
+	}
+	if (place)
+	{
+		new = place->sqlstate != trouble->sqlstate;
+		*place = *trouble;
 	}
 	LWLockRelease(ddir_shared->lock);
+
+	if (!new)
+		return;
 	if (slot)
 		ddir_wake_waiters(slot);
-	if (new)
+	if (trouble->sqlstate != 0)
 		ereport(LOG,
-				(errmsg("ddir cannot maintain the views of database \"%s\"", db->name),
-				 errdetail_internal("%s", text),
-				 errhint("%s", remedy)));
+				(db ? errmsg("ddir cannot maintain the views of database \"%s\"", db->name) :
+				 errmsg("ddir cannot look into databases"),
+				 errdetail_internal("%s", trouble->text),
+				 errhint("%s", trouble->remedy)));
 }
 
 static BackgroundWorkerHandle *
@@ -300,16 +323,6 @@ start_worker(const char *kind, const char *function, const Database *db)
 }
 
 static void
-no_worker(Database *db)
-{
-	db->look = true;
-	db->not_before = after(RETRY_MS);
-	set_trouble(db, ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-				"No background worker is free: all max_worker_processes are in use.",
-				"Raise max_worker_processes and restart the server.");
-}
-
-static void
 start_maintainer(Database *db)
 {
 	DdirDatabaseSlot *slot;
@@ -332,7 +345,11 @@ start_maintainer(Database *db)
 	}
 	db->starting = start_worker("maintainer", "ddir_maintainer_main", db);
 	if (db->starting == NULL)
-		no_worker(db);
+	{
+		db->look = true;
+		db->not_before = after(RETRY_MS);
+		set_trouble(db, &no_worker);
+	}
 }
 
 /* Its process ended and did not say how: count that as a failure. */
@@ -364,15 +381,16 @@ start_probe(Database *db)
 	ddir_shared->probe.dbid = db->dbid;
 	LWLockRelease(ddir_shared->lock);
 
-	db->look = false;
 	probe = start_worker("probe", "ddir_probe_main", db);
+	set_trouble(NULL, probe ? &no_trouble : &no_worker);
 	if (probe == NULL)
-		no_worker(db);
-	else
 	{
-		probed = db;
-		probe_started = GetCurrentTimestamp();
+		db->not_before = after(RETRY_MS);
+		return;
 	}
+	db->look = false;
+	probed = db;
+	probe_started = GetCurrentTimestamp();
 }
 
 /* Nobody maintains the database, or is to; keep the slot of a disabled one. */
@@ -493,10 +511,11 @@ tend(Database *db)
 		note_exit(db, &s);
 	if (s.recheck)
 		take_recheck(db);
-	if (!db->open && s.slot)
-		set_trouble(db, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-					"The database is a template or does not allow connections.",
-					"Use ALTER DATABASE ... IS_TEMPLATE false ALLOW_CONNECTIONS true.");
+	if (s.slot && db->closed == db->open)
+	{
+		db->closed = !db->open;
+		set_trouble(db, db->open ? &no_trouble : &not_open);
+	}
 	if (!db->look || !db->open || s.leave > 0 || db == probed)
 		return LOOK_MS;
 	ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), db->not_before);
