@@ -334,21 +334,42 @@ proj_make(DdirArena *arena, int nkey, const Col *key, int nval, const Col *val)
 }
 
 Proj *
+proj_of(DdirArena *arena, const char *text)
+{
+	Proj	   *p = proj_make(arena, 0, NULL, 0, NULL);
+	bool		val = false;
+
+	while (*text)
+	{
+		if (*text == ':')
+			val = true;
+		else if (*text !=' ')
+		{
+			Col			c = col(text[0] - '0', text[1] - '0');
+
+			if (val)
+				p->val[p->nval++] = c;
+			else
+				p->key[p->nkey++] = c;
+			text	  ++;
+		}
+		text	  ++;
+	}
+	return p;
+}
+
+Proj *
 proj_whole(DdirArena *arena, int keycol, int ncols)
 {
 	Proj	   *p = ddir_alloc0(arena, sizeof(Proj));
 
+	if (keycol == FLOW_KEY_APART)
+		return proj_of(arena, "00:01");
 	p->nkey = 1;
-	p->key[0] = (Col)
-	{
-		0, keycol
-	};
+	p->key[0] = col(0, keycol);
 	p->nval = ncols;
 	for (int i = 0; i < ncols; i++)
-		p->val[i] = (Col)
-	{
-		0, i
-	};
+		p->val[i] = col(0, i);
 	p->fail.rel = -1;
 	return p;
 }
@@ -368,26 +389,14 @@ flow_join_random(JoinSpec *spec, int nrel, int nsources)
 		spec->source[r] = flow_below(nsources);
 		if (r == 0)
 			continue;
-		spec->eq[spec->neq][0] = (Col)
-		{
-			flow_below(r), flow_below(2)
-		};
-		spec->eq[spec->neq++][1] = (Col)
-		{
-			r, flow_below(2)
-		};
+		spec->eq[spec->neq][0] = col(flow_below(r), flow_below(2));
+		spec->eq[spec->neq++][1] = col(r, flow_below(2));
 	}
 	/* close a cycle */
 	if (nrel > 2 && flow_below(2))
 	{
-		spec->eq[spec->neq][0] = (Col)
-		{
-			0, flow_below(2)
-		};
-		spec->eq[spec->neq++][1] = (Col)
-		{
-			nrel - 1, flow_below(2)
-		};
+		spec->eq[spec->neq][0] = col(0, flow_below(2));
+		spec->eq[spec->neq++][1] = col(nrel - 1, flow_below(2));
 	}
 }
 
@@ -456,8 +465,8 @@ flow_join_create(DdirGraph *g, DdirArena *arena, const JoinSpec *spec,
 				 FlowJoinMaker make)
 {
 	JoinMaker	m = {arena, spec, arrangement, ctx};
-	DdirPath	path[4];
-	DdirStage	stage[4][4];
+	DdirPath	path[4] = {{0}};
+	DdirStage	stage[4][4] = {{{0}}};
 
 	for (int d = 0; d < spec->nrel; d++)
 	{
@@ -466,12 +475,10 @@ flow_join_create(DdirGraph *g, DdirArena *arena, const JoinSpec *spec,
 
 		for (int r = 0; r < spec->nrel; r++)
 			for (int c = 0; c < 2; c++)
-				out->val[out->nval++] = (Col)
-			{
-				r, c
-			};
+				out->val[out->nval++] = col(r, c);
 		bound[d] = true;
-		path[d].arr = maker_arrangement(&m, d, flow_below(2));
+		path[d].with_key = flow_below(2) && arrangement(ctx, spec->source[d], FLOW_KEY_APART);
+		path[d].arr = maker_arrangement(&m, d, path[d].with_key ? FLOW_KEY_APART : flow_below(2));
 		path[d].nstages = spec->nrel - 1;
 		path[d].stages = stage[d];
 		path[d].output = proj_func(out);

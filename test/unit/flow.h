@@ -46,14 +46,18 @@ typedef struct Bag
 extern void bag_free(Bag *b);
 extern void bag_clear(Bag *b);
 extern void bag_add(Bag *b, Row row, const uint64_t *t, int coords, int64_t diff);
-extern void bag_add_now(Bag *b, Row row, int64_t diff);	/* at time zero */
+extern void bag_add_now(Bag *b, Row row, int64_t diff); /* at time zero */
 extern void bag_add_all(Bag *b, const Bag *more);
+
 /* sort, sum, drop zeros */
 extern void bag_tidy(Bag *b);
+
 /* all times alike, then tidy */
 extern void bag_flatten(Bag *b);
+
 /* how often a row is in a bag */
 extern int64_t bag_count(const Bag *b, Row row);
+
 /* tidies both; prints the first difference under a heading if there is one */
 extern bool bag_equal(Bag *a, Bag *b, const char *what);
 
@@ -63,9 +67,11 @@ extern uint32_t row_pack(Row row, uint8_t *image);
 extern Row	row_unpack(DdirRef image);
 extern void flow_push(DdirDeltas *d, Row row, const uint64_t *t, int64_t diff);
 extern void bag_of_deltas(Bag *b, const DdirDeltas *d);
+
 /* random numbers of this file */
 extern void flow_seed(uint64_t seed);
 extern uint32_t flow_below(uint32_t n);
+
 /* push a bag's updates into a node at time "at", in pieces of random sizes */
 extern void flow_feed(DdirNode *node, int port, const Bag *b, const uint64_t *at);
 
@@ -77,6 +83,15 @@ typedef struct Col
 	int			rel;
 	int			col;
 } Col;
+
+static inline Col
+col(int rel, int c)
+{
+	return (Col)
+	{
+		.rel = rel,.col = c
+	};
+}
 
 /*
  * Key and val by columns.  A row goes through if all pairs of columns in "eq"
@@ -100,8 +115,14 @@ typedef struct Proj
 } Proj;
 
 extern DdirFunc proj_func(Proj *p);
-/* val: the whole row of so many columns; key: one of them */
+
+/*
+ * val: the whole row of so many columns; key: one of them, or FLOW_KEY_APART
+ */
 extern Proj *proj_whole(DdirArena *arena, int keycol, int ncols);
+
+/* key and val as text: "00:10 11" is column 0 of relation 0; both of 1 */
+extern Proj *proj_of(DdirArena *arena, const char *text);
 extern Proj *proj_make(DdirArena *arena, int nkey, const Col *key, int nval, const Col *val);
 
 /* ---- joins ---- */
@@ -115,7 +136,12 @@ typedef struct JoinSpec
 	Col			eq[6][2];
 } JoinSpec;
 
-/* An arrangement of a source's whole rows by one of their columns. */
+/*
+ * An arrangement of a source's whole rows by one of their columns; by "column"
+ * FLOW_KEY_APART, of the second columns by the first, or NULL.
+ */
+#define FLOW_KEY_APART 2
+
 typedef DdirNode *(*FlowArrangement) (void *ctx, int source, int keycol);
 
 /* ddir_join_create, or a like of it */
@@ -125,10 +151,12 @@ typedef DdirNode *(*FlowJoinMaker) (DdirGraph *g, const char *label, int nrel,
 
 /* connected; chains, stars and cycles, with self joins */
 extern void flow_join_random(JoinSpec *spec, int nrel, int nsources);
+
 /* output: all columns of all relations */
 extern DdirNode *flow_join_create(DdirGraph *g, DdirArena *arena, const JoinSpec *spec,
 								  FlowArrangement arrangement, void *ctx,
 								  int import_path, FlowJoinMaker make);
+
 /* by definition: every combination of updates, at the join of their times */
 extern void flow_join_brute(const JoinSpec *spec, const Bag *source, Bag *out);
 

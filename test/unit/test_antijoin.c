@@ -25,7 +25,7 @@ typedef struct World
 static World world;
 static Catch caught;
 static Catch caught_late;
-static Bag expected;
+static Bag	expected;
 
 static World *
 world_create(DdirArena *root)
@@ -214,7 +214,7 @@ error_rows(DdirArena *root)
 {
 	World	   *w = world_create(root);
 
-	w->out->fail = (Col) {0, 1};
+	w->out->fail = col(0, 1);
 	w->out->fail_value = 2;
 	anti_create(w, &caught);
 	one_row(w, 0, ROW(1, 2), 1);

@@ -340,7 +340,7 @@ one_input(Rig *rig, int side, int nbatches)
 static void
 add(Input *in, uint64_t key, uint64_t val, uint64_t t0, uint64_t t1, int64_t diff)
 {
-	bag_add(&in->updates, ROW(key, val), (uint64_t[]) {t0, t1}, COORDS, diff);
+	bag_add(&in->updates, ROW(key, val), AT(t0, t1), COORDS, diff);
 }
 
 /*
@@ -565,8 +565,7 @@ in_a_graph(DdirArena *root)
 			ddir_arrange_create(g, "a", source[0], proj_func(proj_whole(root, 0, 2))),
 			ddir_arrange_create(g, "b", source[1], proj_func(proj_whole(root, 1, 2))),
 		};
-		Col			all[] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
-		DdirFunc	f = proj_func(proj_make(root, 0, NULL, 4, all));
+		DdirFunc	f = proj_func(proj_of(root, ":00 01 10 11"));
 		Catch		c[4] = {{{0}}};
 		Bag			history[2] = {{0}};
 		Bag			want = {0};
@@ -637,7 +636,7 @@ in_a_graph(DdirArena *root)
  * ----
  */
 
-static Rig small;
+static Rig	small;
 
 static void
 small_run(DdirArena *root)

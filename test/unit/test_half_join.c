@@ -97,7 +97,8 @@ stream_of(DdirStream *s, DdirDeltas *probe, DdirArena *root, int coords,
 		uint8_t    *key;
 
 		row_pack(b->u[i].row, val);
-		s->ref[0][i] = (DdirRef) {val, 16};
+		s->ref[0][i].p = val;
+		s->ref[0][i].len = 16;
 		s->diff[i] = b->u[i].diff;
 		memcpy(s->time + i * coords, b->u[i].t.c, coords * sizeof(uint64_t));
 		if (coords > 1)
@@ -166,7 +167,7 @@ random_bag(Bag *b, int n, int coords, uint32_t keys, uint32_t vals, uint32_t tim
 	}
 	bag_tidy(b);
 	if (b->n == 0)
-		bag_add(b, ROW(0, 0), (uint64_t[DDIR_COORDS_MAX]) {1}, coords, 1);
+		bag_add(b, ROW(0, 0), AT(1, 0, 0, 0), coords, 1);
 }
 
 /* Run the kernel from chunk to chunk, the output taken away when it is full. */
@@ -309,7 +310,7 @@ typedef struct World
 	DdirArena  *arena;
 	DdirGraph  *g;
 	DdirNode   *source[2];
-	DdirNode   *arr[2][2];
+	DdirNode   *arr[2][3];
 } World;
 
 static DdirNode *
@@ -453,10 +454,10 @@ known_half_joins(DdirArena *root)
 	Bag			want = {0};
 
 	/* A = {x+1@(0,2), x-1@(1,1)}, B = {y+1@(0,2), y+1@(2,0)} */
-	bag_add(&a, ROW(1, 10), (uint64_t[]) {0, 2}, 2, 1);
-	bag_add(&a, ROW(1, 10), (uint64_t[]) {1, 1}, 2, -1);
-	bag_add(&b, ROW(1, 20), (uint64_t[]) {0, 2}, 2, 1);
-	bag_add(&b, ROW(1, 20), (uint64_t[]) {2, 0}, 2, 1);
+	bag_add(&a, ROW(1, 10), AT(0, 2), 2, 1);
+	bag_add(&a, ROW(1, 10), AT(1, 1), 2, -1);
+	bag_add(&b, ROW(1, 20), AT(0, 2), 2, 1);
+	bag_add(&b, ROW(1, 20), AT(2, 0), 2, 1);
 	for (int path = 0; path < 2; path++)
 	{
 		DdirStream	in;
@@ -471,10 +472,10 @@ known_half_joins(DdirArena *root)
 		ddir_stream_init(&out, root, 2, 2);
 		run(&h, &out, &got, 2);
 	}
-	bag_add(&want, ROW(1, 10, 20, 0, 2), (uint64_t[]) {0, 2}, 2, 1);
-	bag_add(&want, ROW(1, 10, 20, 1, 1), (uint64_t[]) {1, 2}, 2, -1);
-	bag_add(&want, ROW(1, 20, 10, 2, 0), (uint64_t[]) {2, 2}, 2, 1);
-	bag_add(&want, ROW(1, 20, 10, 2, 0), (uint64_t[]) {2, 1}, 2, -1);
+	bag_add(&want, ROW(1, 10, 20, 0, 2), AT(0, 2), 2, 1);
+	bag_add(&want, ROW(1, 10, 20, 1, 1), AT(1, 2), 2, -1);
+	bag_add(&want, ROW(1, 20, 10, 2, 0), AT(2, 2), 2, 1);
+	bag_add(&want, ROW(1, 20, 10, 2, 0), AT(2, 1), 2, -1);
 	CHECK(bag_equal(&got, &want, "known"));
 	bag_free(&a);
 	bag_free(&b);
@@ -494,8 +495,8 @@ known_pairs(DdirArena *root)
 		Bag			side[2] = {{0}, {0}};
 		Bag			got = {0};
 
-		bag_add(&side[0], ROW(1, 10), same ? (uint64_t[]) {5, 5} : (uint64_t[]) {0, 13}, 2, 1);
-		bag_add(&side[1], ROW(1, 20), same ? (uint64_t[]) {5, 5} : (uint64_t[]) {11, 0}, 2, 1);
+		bag_add(&side[0], ROW(1, 10), same ? AT(5, 5) : AT(0, 13), 2, 1);
+		bag_add(&side[1], ROW(1, 20), same ? AT(5, 5) : AT(11, 0), 2, 1);
 		for (int path = 0; path < 2; path++)
 		{
 			DdirStream	in;

@@ -21,8 +21,8 @@ typedef struct World
 	DdirGraph  *g;
 	uint64_t	t;
 	DdirNode   *source[SOURCES];
-	DdirNode   *arr[SOURCES][2];
-	Proj	   *keying[SOURCES][2];
+	DdirNode   *arr[SOURCES][3];
+	Proj	   *keying[SOURCES][3];
 	Bag			content[SOURCES];
 	Bag			change[SOURCES];	/* of the step */
 } World;
@@ -30,7 +30,7 @@ typedef struct World
 static World world;				/* static: failing allocations jump over frees */
 static Catch caught;
 static Catch caught_late;
-static Bag expected;
+static Bag	expected;
 
 static DdirNode *
 world_arrangement(void *ctx, int source, int keycol)
@@ -190,7 +190,7 @@ times_of_output(DdirArena *root)
 	World	   *w = world_create(root);
 	JoinSpec	spec = {2, {0, 1}, 1, {{{0, 1}, {1, 0}}}};
 	DdirNode   *join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
-								  ddir_join_create);
+										ddir_join_create);
 
 	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 	for (int tick = 0; tick < 10; tick++)
@@ -219,10 +219,10 @@ late_import(DdirArena *root)
 
 		flow_join_random(&spec, 2 + unit_below(3), SOURCES);
 		for (int s = 0; s < SOURCES; s++)
-			for (int c = 0; c < 2; c++)
+			for (int c = 0; c < 3; c++)
 				world_arrangement(w, s, c);
 		join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
-								  ddir_join_create);
+								ddir_join_create);
 		ddir_sink_create(w->g, "early", join, catch_fns(&caught));
 		for (int tick = 0; tick < 12; tick++)
 		{
@@ -259,9 +259,9 @@ static DdirNode *
 triangles_create(DdirGraph *g, DdirArena *arena, DdirNode *edges)
 {
 	/* val: the other end */
-	Proj	   *src = proj_make(arena, 1, (Col[]) {{0, 0}}, 1, (Col[]) {{0, 1}});
-	Proj	   *dst = proj_make(arena, 1, (Col[]) {{0, 1}}, 1, (Col[]) {{0, 0}});
-	Proj	   *both = proj_make(arena, 1, (Col[]) {{0, 0}}, 2, (Col[]) {{0, 0}, {0, 1}});
+	Proj	   *src = proj_of(arena, "00:01");
+	Proj	   *dst = proj_of(arena, "01:00");
+	Proj	   *both = proj_of(arena, "00:00 01");
 	DdirNode   *arr[] = {
 		ddir_arrange_create(g, "by source", edges, proj_func(src)),
 		ddir_arrange_create(g, "by target", edges, proj_func(dst)),
@@ -291,8 +291,8 @@ triangles_create(DdirGraph *g, DdirArena *arena, DdirNode *edges)
 		{0, 1, 2, 1, {1, 0}, {1, 1}},
 		{0, 0, 1, 1, {2, 0}, {2, 1}},
 	};
-	DdirPath	path[3];
-	DdirStage	stage[3][2];
+	DdirPath	path[3] = {{0}};
+	DdirStage	stage[3][2] = {{{0}}};
 	DdirNode   *join;
 
 	for (int i = 0; i < 3; i++)
@@ -303,7 +303,9 @@ triangles_create(DdirGraph *g, DdirArena *arena, DdirNode *edges)
 		stage[i][0].rel2 = look[i].rel2;
 		stage[i][0].arr2 = look[i].arr2;
 		stage[i][0].key2 = proj_func(proj_make(arena, 1, &look[i].key2, 0, NULL));
-		path[i].arr = 2;
+		/* the driver's whole row: from its val, or from key and val */
+		path[i].with_key = flow_below(2);
+		path[i].arr = path[i].with_key ? 0 : 2;
 		path[i].nstages = 1;
 		path[i].stages = stage[i];
 		path[i].output = proj_func(proj_make(arena, 0, NULL, 3, abc[i]));
@@ -463,7 +465,7 @@ hub_in_chunks(DdirArena *root)
 	World	   *w = world_create(root);
 	JoinSpec	spec = {3, {0, 0, 1}, 2, {{{0, 0}, {1, 0}}, {{1, 0}, {2, 0}}}};
 	DdirNode   *join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
-								  ddir_join_create);
+										ddir_join_create);
 	Meter		meter = {w->g};
 	DdirSinkFns fns = {&meter, meter_rows, meter_rows};
 	size_t		before;
@@ -497,15 +499,15 @@ error_rows(DdirArena *root)
 	DdirNode   *join;
 
 	for (int s = 0; s < SOURCES; s++)
-		for (int c = 0; c < 2; c++)
+		for (int c = 0; c < 3; c++)
 			world_arrangement(w, s, c);
-	for (int c = 0; c < 2; c++)
+	for (int c = 0; c < 3; c++)
 	{
-		w->keying[0][c]->fail = (Col) {0, 0};
+		w->keying[0][c]->fail = col(0, 0);
 		w->keying[0][c]->fail_value = 13;
 	}
 	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
-								  ddir_join_create);
+							ddir_join_create);
 	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 
 	bag_add_now(&w->change[0], ROW(13, 2), 1);
@@ -519,7 +521,7 @@ error_rows(DdirArena *root)
 
 	/* a late consumer learns of it, once and only in its first step */
 	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
-								  ddir_join_create);
+							ddir_join_create);
 	ddir_sink_create(w->g, "late", join, catch_fns(&caught_late));
 	world_step(w);
 	CHECK(bag_count(&caught_late.errs, ROW(13, 2)) > 0);
@@ -541,7 +543,7 @@ refused_call(DdirArena *root)
 	World	   *w = world_create(root);
 	JoinSpec	spec = {2, {0, 1}, 1, {{{0, 1}, {1, 0}}}};
 	DdirNode   *join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
-								  ddir_join_create);
+										ddir_join_create);
 
 	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 	w->keying[0][1]->refuse = true;
@@ -556,15 +558,16 @@ static void
 wrong_paths(DdirArena *root)
 {
 	World	   *w = world_create(root);
-	Proj	   *p = proj_make(root, 1, (Col[]) {{0, 1}}, 0, NULL);
+	Proj	   *p = proj_of(root, "01:");
 	DdirNode   *arr[2] = {world_arrangement(w, 0, 0), world_arrangement(w, 1, 0)};
 	DdirStage	stage[2] = {
 		{1, 1, proj_func(p), -1, 0, {NULL, NULL}},
 		{0, 0, proj_func(p), -1, 0, {NULL, NULL}},
 	};
 	DdirPath	path[2] = {
-		{0, 1, &stage[0], proj_func(p)},
-		{1, 1, &stage[0], proj_func(p)},	/* binds 1 twice */
+		{.arr = 0,.nstages = 1,.stages = &stage[0],.output = proj_func(p)},
+		/* binds 1 twice */
+		{.arr = 1,.nstages = 1,.stages = &stage[0],.output = proj_func(p)},
 	};
 
 	EXPECT_ERROR(DDIR_ERROR_INTERNAL,
@@ -593,7 +596,7 @@ small_run(DdirArena *root)
 
 	flow_join_random(&spec, 3, SOURCES);
 	join = flow_join_create(w->g, root, &spec, world_arrangement, w, 0,
-								  ddir_join_create);
+							ddir_join_create);
 	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
 	join = triangles_create(w->g, root, w->source[0]);
 	ddir_sink_create(w->g, "triangles", join, catch_fns(&caught_late));

@@ -27,7 +27,7 @@ typedef struct State
 typedef struct Agg
 {
 	bool		inexact;		/* keys equal modulo 10 are not told apart */
-	bool		global;
+	bool global;
 	bool		min;
 	uint64_t	error_sum;		/* a group of this sum is an error */
 	bool		plain;			/* states own nothing: for cases that raise */
@@ -136,6 +136,15 @@ agg_drop(void *ctx, void *state)
 	}
 }
 
+static DdirReduceFns
+agg_fns(Agg *agg)
+{
+	DdirReduceFns fns = {agg, sizeof(State), agg->inexact ? agg_same : NULL,
+	agg_fold, agg_emit, agg_drop};
+
+	return fns;
+}
+
 /* ----
  * World
  * ----
@@ -156,7 +165,7 @@ typedef struct World
 
 static World world;
 static Catch caught;
-static Bag expected;
+static Bag	expected;
 
 /* The key of row (group, value): the group, or what is left of it. */
 static bool
@@ -202,21 +211,16 @@ world_create(DdirArena *root)
 static void
 reduce_create(World *w)
 {
-	Proj	   *p = proj_make(w->arena, w->agg.global ? 0 : 1, (Col[]) {{0, 0}},
-							  2, (Col[]) {{0, 0}, {0, 1}});
-	Proj	   *values = proj_make(w->arena, w->agg.global ? 0 : 1, (Col[]) {{0, 0}},
-								   1, (Col[]) {{0, 1}});
+	Proj	   *p = proj_of(w->arena, w->agg.global ? ":00 01" : "00:00 01");
+	Proj	   *values = proj_of(w->arena, w->agg.global ? ":01" : "00:01");
 	DdirFunc	keying[2] = {proj_func(p), proj_func(p)};
 	DdirReduceSpec spec = {2, w->source, keying, w->agg.min, &w->arr, w->agg.global};
 
 	if (w->agg.inexact)
-		keying[0] = keying[1] = (DdirFunc) {inexact_key, NULL};
+		keying[0].call = keying[1].call = inexact_key;
 	if (w->agg.min)
 		w->arr = ddir_arrange_create(w->g, "values", w->source[0], proj_func(values));
-	spec.fns = (DdirReduceFns) {
-		&w->agg, sizeof(State), w->agg.inexact ? agg_same : NULL,
-		agg_fold, agg_emit, agg_drop
-	};
+	spec.fns = agg_fns(&w->agg);
 	w->reduce = ddir_reduce_create(w->g, "groups", &spec);
 	ddir_sink_create(w->g, "out", w->reduce, catch_fns(&caught));
 }
@@ -491,8 +495,7 @@ late(DdirArena *root)
 
 	w->agg.min = true;
 	w->arr = ddir_arrange_create(w->g, "values", w->source[0],
-								 proj_func(proj_make(root, 1, (Col[]) {{0, 0}},
-													 1, (Col[]) {{0, 1}})));
+								 proj_func(proj_of(root, "00:01")));
 	for (int tick = 0; tick < 8; tick++)
 	{
 		world_change(w, 20, 5, 6);
@@ -502,7 +505,7 @@ late(DdirArena *root)
 		DdirFunc	keying = proj_func(proj_whole(root, 0, 2));
 		DdirReduceSpec spec = {1, w->source, &keying, 1, &w->arr, false};
 
-		spec.fns = (DdirReduceFns) {&w->agg, sizeof(State), NULL, agg_fold, agg_emit, agg_drop};
+		spec.fns = agg_fns(&w->agg);
 		w->reduce = ddir_reduce_create(w->g, "late", &spec);
 		ddir_sink_create(w->g, "out", w->reduce, catch_fns(&caught));
 	}
@@ -642,9 +645,8 @@ small_run(DdirArena *root)
 	w->agg.min = true;
 	w->agg.plain = true;
 	w->arr = ddir_arrange_create(w->g, "values", w->source[0],
-								 proj_func(proj_make(root, 1, (Col[]) {{0, 0}},
-													 1, (Col[]) {{0, 1}})));
-	spec.fns = (DdirReduceFns) {&w->agg, sizeof(State), NULL, agg_fold, agg_emit, agg_drop};
+								 proj_func(proj_of(root, "00:01")));
+	spec.fns = agg_fns(&w->agg);
 	w->reduce = ddir_reduce_create(w->g, "groups", &spec);
 	ddir_sink_create(w->g, "out", w->reduce, catch_fns(&caught));
 	for (int tick = 0; tick < 4; tick++)

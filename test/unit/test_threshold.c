@@ -23,7 +23,7 @@ typedef struct World
 
 static World world;
 static Catch caught;
-static Bag expected;
+static Bag	expected;
 
 static World *
 world_create(DdirArena *root, int64_t (*threshold) (int64_t), bool difference)
@@ -50,7 +50,7 @@ world_create(DdirArena *root, int64_t (*threshold) (int64_t), bool difference)
 
 		in = ddir_concat_create(w->g, "difference", 2, both);
 	}
-	w->keying = proj_make(root, 2, (Col[]) {{0, 0}, {0, 1}}, 0, NULL);
+	w->keying = proj_of(root, "00 01:");
 	w->node = ddir_threshold_create(w->g, "threshold", in, proj_func(w->keying), threshold);
 	ddir_sink_create(w->g, "out", w->node, catch_fns(&caught));
 	flow_seed(unit_random());
@@ -202,11 +202,11 @@ error_rows(DdirArena *root)
 {
 	World	   *w = world_create(root, ddir_threshold_distinct, false);
 
-	w->keying->fail = (Col) {0, 0};
+	w->keying->fail = col(0, 0);
 	w->keying->fail_value = 13;
 	w->keying->nval = 2;
-	w->keying->val[0] = (Col) {0, 0};
-	w->keying->val[1] = (Col) {0, 1};
+	w->keying->val[0] = col(0, 0);
+	w->keying->val[1] = col(0, 1);
 	bag_add_now(&w->change[0], ROW(13, 1), 1);
 	world_step(w);
 	CHECK_EQ(bag_count(&caught.errs, ROW(13, 1)), 1);

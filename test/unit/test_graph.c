@@ -1,0 +1,764 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_graph.c
+ *	  Graphs: random ones against recomputation after every step, and the
+ *	  rules of their life.
+ *
+ * In a random world views of several kinds come and go between steps, sharing
+ * arrangements of two sources; after each step every view must equal its
+ * definition over the sources' contents.
+ *
+ * test/unit/test_graph.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "flow.h"
+#include "unit.h"
+
+#define SOURCES 2
+#define VIEWS 8
+
+typedef enum Kind
+{
+	KIND_JOIN,
+	KIND_JOIN_COUNT,			/* rows of a join per first column */
+	KIND_JOIN_DISTINCT,			/* first columns of a join */
+	KIND_JOIN_MISSING,			/* a join's rows whose key a source has not */
+	KIND_FILTERED,				/* rows of a source with equal columns */
+	KIND_LEAST,					/* least second column per first */
+	KIND_EXCEPT,				/* except all */
+	KIND_ANTI,
+	KINDS
+} Kind;
+
+typedef struct View
+{
+	bool		live;
+	Kind		kind;
+	JoinSpec	spec;
+	int			other;			/* source */
+	int			col;
+	DdirNode   *sink;
+	Catch		out;
+} View;
+
+typedef struct World
+{
+	DdirArena  *arena;
+	DdirGraph  *g;
+	uint64_t	t;
+	DdirNode   *source[SOURCES];
+	DdirNode   *arr[SOURCES][3];	/* held, or NULL */
+	Bag			content[SOURCES];
+	Bag			change[SOURCES];
+	View		view[VIEWS];
+	/* operators to be given a source's past in the next step */
+	int			nfill;
+	struct
+	{
+		DdirNode   *node;
+		int			port;
+		int			source;
+	}			fill[64];
+} World;
+
+static World world;
+static Bag	expected;
+static Bag	scratch;
+
+static void
+fill(World *w, DdirNode *node, int port, int source)
+{
+	w->fill[w->nfill].node = node;
+	w->fill[w->nfill].port = port;
+	w->fill[w->nfill++].source = source;
+}
+
+static DdirNode *
+arrangement(void *ctx, int source, int keycol)
+{
+	World	   *w = ctx;
+
+	if (w->arr[source][keycol] == NULL)
+	{
+		w->arr[source][keycol] =
+			ddir_arrange_create(w->g, "by column", w->source[source],
+								proj_func(proj_whole(w->arena, keycol, 2)));
+		fill(w, w->arr[source][keycol], 0, source);
+	}
+	return w->arr[source][keycol];
+}
+
+static World *
+world_create(DdirArena *root)
+{
+	World	   *w = &world;
+
+	for (int s = 0; s < SOURCES; s++)
+	{
+		bag_free(&w->content[s]);
+		bag_free(&w->change[s]);
+	}
+	for (int v = 0; v < VIEWS; v++)
+		catch_free(&w->view[v].out);
+	bag_free(&expected);
+	bag_free(&scratch);
+	memset(w, 0, sizeof(*w));
+	w->arena = root;
+	w->g = ddir_graph_create(root, 1);
+	for (int s = 0; s < SOURCES; s++)
+		w->source[s] = ddir_source_create(w->g, "source");
+	flow_seed(unit_random());
+	return w;
+}
+
+/* ----
+ * Reductions of the random views
+ * ----
+ */
+
+static bool
+no_fold(void *ctx, int port, uint32_t n, DdirGroup *const *group,
+		const DdirRef *val, const int64_t *diff)
+{
+	return true;
+}
+
+/* (key, count), or (key, least val) where there is an arrangement */
+static bool
+emit_row(void *ctx, uint32_t n, DdirGroup *const *group, int64_t diff,
+		 DdirCursor *cursor, DdirDeltas *out, DdirDeltas *err)
+{
+	for (uint32_t i = 0; i < n; i++)
+	{
+		Row			row = ROW(row_unpack(group[i]->key).c[0], group[i]->rows);
+
+		if (ctx)
+		{
+			DdirRef		val;
+			int64_t		count;
+
+			ddir_cursor_seek(cursor, group[i]->hash, group[i]->key.p, group[i]->key.len);
+			CHECK(ddir_cursor_next(cursor, &val, &count));
+			row.c[1] = row_unpack(val).c[1];
+		}
+		flow_push(out, row, NULL, diff);
+	}
+	return true;
+}
+
+static DdirNode *
+reduce_create(World *w, DdirNode *in, DdirNode *values)
+{
+	DdirFunc	keying = proj_func(proj_of(w->arena, "00:"));
+	DdirReduceSpec spec = {1, &in, &keying, values ? 1 : 0, &values, false};
+
+	spec.fns.ctx = values;
+	spec.fns.fold = no_fold;
+	spec.fns.emit = emit_row;
+	return ddir_reduce_create(w->g, "per key", &spec);
+}
+
+/* ----
+ * Views
+ * ----
+ */
+
+/* Release what a view was built from, as its sink holds it. */
+static void
+finish_view(World *w, View *v, int n, DdirNode **nodes)
+{
+	v->sink = ddir_sink_create(w->g, "view", nodes[n - 1], catch_fns(&v->out));
+	for (int i = 0; i < n; i++)
+		ddir_node_release(nodes[i]);
+}
+
+static void
+view_create(World *w, View *v)
+{
+	DdirArena  *arena = w->arena;
+	DdirNode   *node[4];
+	int			n = 0;
+
+	memset(v, 0, sizeof(*v));
+	v->live = true;
+	v->kind = unit_below(KINDS);
+	v->other = unit_below(SOURCES);
+	v->col = unit_below(2);
+	flow_join_random(&v->spec, 2 + unit_below(v->kind == KIND_JOIN ? 3 : 2), SOURCES);
+	if (v->kind <= KIND_JOIN_MISSING)
+		node[n++] = flow_join_create(w->g, arena, &v->spec, arrangement, w,
+									 unit_below(v->spec.nrel), ddir_join_create);
+	switch (v->kind)
+	{
+		case KIND_JOIN_COUNT:
+			node[n++] = reduce_create(w, node[0], NULL);
+			break;
+		case KIND_JOIN_DISTINCT:
+			node[n++] = ddir_linear_create(w->g, "first", node[0],
+										   proj_func(proj_of(arena, ":00")));
+			node[n++] = ddir_threshold_create(w->g, "distinct", node[1],
+											  proj_func(proj_whole(arena, 0, 0)),
+											  ddir_threshold_distinct);
+			break;
+		case KIND_JOIN_MISSING:
+			{
+				Proj	   *p = proj_whole(arena, v->col, 2 * v->spec.nrel);
+
+				node[n++] = ddir_arrange_create(w->g, "join", node[0], proj_func(p));
+				node[n++] = ddir_antijoin_create(w->g, "missing", node[1],
+												 arrangement(w, v->other, 0),
+												 proj_func(proj_whole(arena, 0, 2 * v->spec.nrel)));
+				break;
+			}
+		case KIND_FILTERED:
+			{
+				Proj	   *p = proj_whole(arena, 0, 2);
+
+				p->eq[p->neq][0] = col(0, 0);
+				p->eq[p->neq++][1] = col(0, 1);
+				node[n++] = ddir_linear_create(w->g, "filter", w->source[v->other], proj_func(p));
+				fill(w, node[0], 0, v->other);
+				break;
+			}
+		case KIND_LEAST:
+			node[n++] = reduce_create(w, w->source[v->other], arrangement(w, v->other, 0));
+			fill(w, node[0], 0, v->other);
+			break;
+		case KIND_EXCEPT:
+			{
+				DdirNode   *both[2];
+				Proj	   *p = proj_of(arena, "00 01:");
+
+				node[n++] = ddir_negate_create(w->g, "minus", w->source[1]);
+				both[0] = w->source[0];
+				both[1] = node[0];
+				node[n++] = ddir_concat_create(w->g, "both", 2, both);
+				node[n++] = ddir_threshold_create(w->g, "positive", node[1], proj_func(p),
+												  ddir_threshold_positive);
+				fill(w, node[0], 0, 1);
+				fill(w, node[1], 0, 0);
+				break;
+			}
+		case KIND_ANTI:
+			node[n++] = ddir_antijoin_create(w->g, "anti", arrangement(w, v->other, v->col),
+											 arrangement(w, !v->other, 0),
+											 proj_func(proj_whole(arena, 0, 2)));
+			break;
+		default:
+			break;
+	}
+	finish_view(w, v, n, node);
+}
+
+static void
+view_drop(World *w, View *v)
+{
+	ddir_node_release(v->sink);
+	v->live = false;
+	catch_free(&v->out);
+}
+
+static bool
+has_key(const Bag *b, int col, uint64_t key)
+{
+	for (int i = 0; i < b->n; i++)
+		if (b->u[i].row.c[col] == key)
+			return true;
+	return false;
+}
+
+/* What the view is by definition. */
+static void
+view_expect(World *w, View *v, Bag *out)
+{
+	const Bag  *other = &w->content[v->other];
+
+	bag_clear(out);
+	bag_clear(&scratch);
+	if (v->kind <= KIND_JOIN_MISSING)
+	{
+		flow_join_brute(&v->spec, w->content, &scratch);
+		bag_tidy(&scratch);
+	}
+	switch (v->kind)
+	{
+		case KIND_JOIN:
+			bag_add_all(out, &scratch);
+			break;
+		case KIND_JOIN_COUNT:
+			for (int i = 0; i < scratch.n;)
+			{
+				uint64_t	key = scratch.u[i].row.c[0];
+				int64_t		count = 0;
+
+				for (; i < scratch.n && scratch.u[i].row.c[0] == key; i++)
+					count += scratch.u[i].diff;
+				bag_add_now(out, ROW(key, count), 1);
+			}
+			break;
+		case KIND_JOIN_DISTINCT:
+			for (int i = 0; i < scratch.n; i++)
+				if (i == 0 || scratch.u[i].row.c[0] != scratch.u[i - 1].row.c[0])
+					bag_add_now(out, ROW(scratch.u[i].row.c[0]), 1);
+			break;
+		case KIND_JOIN_MISSING:
+			for (int i = 0; i < scratch.n; i++)
+				if (!has_key(other, 0, scratch.u[i].row.c[v->col]))
+					bag_add_now(out, scratch.u[i].row, scratch.u[i].diff);
+			break;
+		case KIND_FILTERED:
+			for (int i = 0; i < other->n; i++)
+				if (other->u[i].row.c[0] == other->u[i].row.c[1])
+					bag_add_now(out, other->u[i].row, other->u[i].diff);
+			break;
+		case KIND_LEAST:
+			for (int i = 0; i < other->n; i++)
+				if (i == 0 || other->u[i].row.c[0] != other->u[i - 1].row.c[0])
+					bag_add_now(out, other->u[i].row, 1);
+			break;
+		case KIND_EXCEPT:
+			for (int i = 0; i < w->content[0].n; i++)
+			{
+				const Update *u = &w->content[0].u[i];
+				int64_t		n = u->diff - bag_count(&w->content[1], u->row);
+
+				if (n > 0)
+					bag_add_now(out, u->row, n);
+			}
+			break;
+		case KIND_ANTI:
+			for (int i = 0; i < other->n; i++)
+				if (!has_key(&w->content[!v->other], 0, other->u[i].row.c[v->col]))
+					bag_add_now(out, other->u[i].row, other->u[i].diff);
+			break;
+		default:
+			break;
+	}
+}
+
+/* ----
+ * Steps
+ * ----
+ */
+
+static void
+world_change(World *w, int n, uint32_t values)
+{
+	for (int s = 0; s < SOURCES; s++)
+		for (int i = unit_below(n + 1); i > 0; i--)
+		{
+			Bag		   *c = &w->content[s];
+			Row			row = ROW(unit_below(values), unit_below(values));
+			int64_t		diff = 1;
+
+			if (c->n > 0 && unit_chance(c->n > 25 ? 3 : 2, 4))
+			{
+				row = c->u[unit_below(c->n)].row;
+				if (bag_count(c, row) + bag_count(&w->change[s], row) > 0)
+					diff = -1;
+			}
+			bag_add_now(&w->change[s], row, diff);
+			if (diff > 0 && unit_chance(1, 4))
+				bag_add_now(&w->change[s], row, unit_chance(1, 2) ? 1 : -1);
+		}
+}
+
+static void
+world_step(World *w)
+{
+	w->t += 1 + unit_below(3);
+	ddir_graph_begin(w->g, &w->t);
+	for (int i = 0; i < w->nfill; i++)
+		flow_feed(w->fill[i].node, w->fill[i].port, &w->content[w->fill[i].source], &w->t);
+	w->nfill = 0;
+	for (int s = 0; s < SOURCES; s++)
+	{
+		flow_feed(w->source[s], 0, &w->change[s], &w->t);
+		bag_add_all(&w->content[s], &w->change[s]);
+		bag_tidy(&w->content[s]);
+		bag_clear(&w->change[s]);
+	}
+	ddir_graph_finish(w->g);
+	if (unit_chance(1, 4))
+		ddir_graph_exert(w->g, unit_below(100));
+}
+
+static void
+world_check(World *w)
+{
+	static const char *const name[] = {
+		"join", "join count", "join distinct", "join missing", "filtered", "least",
+		"except", "anti",
+	};
+
+	for (int i = 0; i < VIEWS; i++)
+	{
+		View	   *v = &w->view[i];
+
+		if (!v->live)
+			continue;
+		view_expect(w, v, &expected);
+		bag_flatten(&v->out.rows);
+		CHECK(bag_equal(&v->out.rows, &expected, name[v->kind]));
+	}
+}
+
+/* Views and arrangements come and go. */
+static void
+world_churn(World *w)
+{
+	View	   *v = &w->view[unit_below(VIEWS)];
+
+	if (!v->live)
+		view_create(w, v);
+	else if (unit_chance(1, 2))
+		view_drop(w, v);
+
+	/* nobody keeps an arrangement but the views that read it */
+	if (unit_chance(1, 4))
+	{
+		DdirNode  **arr = &w->arr[unit_below(SOURCES)][unit_below(3)];
+
+		if (*arr && w->nfill == 0)
+		{
+			ddir_node_release(*arr);
+			*arr = NULL;
+		}
+	}
+}
+
+static void
+count_node(DdirNode *node, void *ctx)
+{
+	(void) node;
+	++*(int *) ctx;
+}
+
+static int
+nodes(World *w)
+{
+	int			n = 0;
+
+	ddir_graph_each(w->g, count_node, &n);
+	return n;
+}
+
+static void
+random_graphs(DdirArena *root)
+{
+	for (int round = 0; round < 12; round++)
+	{
+		World	   *w = world_create(root);
+
+		for (int tick = 0; tick < 60; tick++)
+		{
+			world_churn(w);
+			world_change(w, 6, 5);
+			world_step(w);
+			world_check(w);
+		}
+		for (int i = 0; i < VIEWS; i++)
+			if (w->view[i].live)
+				view_drop(w, &w->view[i]);
+		for (int s = 0; s < SOURCES; s++)
+			for (int c = 0; c < 3; c++)
+				if (w->arr[s][c])
+					ddir_node_release(w->arr[s][c]);
+		CHECK_EQ(nodes(w), SOURCES);
+		ddir_graph_destroy(w->g);
+	}
+}
+
+/* ----
+ * Rules of life
+ * ----
+ */
+
+static void
+begin(World *w)
+{
+	w->t++;
+	ddir_graph_begin(w->g, &w->t);
+}
+
+static void
+rules(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	DdirFunc	f = proj_func(proj_whole(root, 0, 2));
+	DdirNode   *arr = arrangement(w, 0, 0);
+	DdirDeltas	d;
+
+	ddir_deltas_init(&d, root, 1, false);
+	d.at.c[0] = 1;
+	flow_push(&d, ROW(1, 2), NULL, 1);
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_node_push(w->source[0], 0, &d));
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_graph_finish(w->g));
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_arrange_spine(w->source[0]));
+
+	begin(w);
+	CHECK_EQ(*ddir_graph_now(w->g), 1);
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_linear_create(w->g, "x", w->source[0], f));
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_node_release(arr));
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_graph_exert(w->g, 1));
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_graph_begin(w->g, &w->t));
+	ddir_node_push(w->source[0], 0, &d);
+	CHECK(ddir_arrange_batch(arr) == NULL);
+	ddir_graph_finish(w->g);
+
+	/* the step's batch is there until the next one begins */
+	CHECK(ddir_arrange_batch(arr) != NULL && ddir_arrange_batch(arr)->n == 1);
+	CHECK_EQ(ddir_graph_frontier(w->g)->elem[0].c[0], 2);
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_graph_begin(w->g, &w->t));
+	begin(w);
+	CHECK(ddir_arrange_batch(arr) == NULL);
+	ddir_graph_finish(w->g);
+	CHECK(ddir_arrange_batch(arr) == NULL);
+	CHECK_EQ(ddir_spine_rows(ddir_arrange_spine(arr)), 1);
+	ddir_graph_destroy(w->g);
+}
+
+/* Inputs live as long as their consumers, and no longer. */
+static void
+releases(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	DdirFunc	f = proj_func(proj_whole(root, 0, 2));
+	DdirNode   *a = ddir_linear_create(w->g, "a", w->source[0], f);
+	DdirNode   *b = ddir_linear_create(w->g, "b", a, f);
+	DdirNode   *two[2] = {a, a};
+	DdirNode   *c = ddir_concat_create(w->g, "c", 2, two);
+	size_t		before;
+
+	ddir_node_release(a);
+	CHECK_EQ(nodes(w), SOURCES + 3);
+	ddir_node_hold(b);
+	ddir_node_release(b);
+	CHECK_EQ(nodes(w), SOURCES + 3);
+	ddir_node_release(b);
+	CHECK_EQ(nodes(w), SOURCES + 2);
+	ddir_node_release(c);
+	CHECK_EQ(nodes(w), SOURCES);
+	CHECK_EQ(w->source[0]->nedges, 0);
+
+	before = ddir_graph_bytes(w->g);
+	for (int i = 0; i < 1000; i++)
+	{
+		c = ddir_linear_create(w->g, "again", w->source[0], f);
+		ddir_node_release(c);
+	}
+	CHECK_EQ(ddir_graph_bytes(w->g), before);
+	ddir_graph_destroy(w->g);
+}
+
+/* Errors go along all edges, are never negated, and reach late consumers. */
+static void
+errors(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	Proj	   *p = proj_whole(root, 0, 2);
+	DdirNode   *linear = ddir_linear_create(w->g, "fails", w->source[0], proj_func(p));
+	DdirNode   *minus = ddir_negate_create(w->g, "minus", linear);
+	DdirNode   *arr = ddir_arrange_create(w->g, "arr", minus, proj_func(proj_whole(root, 0, 2)));
+	DdirNode   *join;
+	Catch	   *early = &w->view[0].out;
+	Catch	   *late = &w->view[1].out;
+	DdirDeltas	d;
+
+	p->fail = col(0, 0);
+	p->fail_value = 13;
+	ddir_sink_create(w->g, "early", arr, catch_fns(early));
+	ddir_deltas_init(&d, root, 1, false);
+	begin(w);
+	d.at.c[0] = w->t;
+	flow_push(&d, ROW(13, 1), NULL, 1);
+	flow_push(&d, ROW(12, 1), NULL, 1);
+	ddir_node_push(w->source[0], 0, &d);
+	ddir_graph_finish(w->g);
+	CHECK_EQ(bag_count(&early->errs, ROW(13, 1)), 1);
+	CHECK_EQ(early->errs.u[0].t.c[0], w->t);
+	CHECK_EQ(ddir_spine_rows(ddir_arrange_spine(arr)), 1);
+
+	begin(w);
+	ddir_graph_finish(w->g);
+	CHECK_EQ(early->errs.n, 1);
+
+	/* late, in the step in which another one comes */
+	join = ddir_bilinear_create(w->g, "late", arr, arr, proj_func(proj_of(root, ":00")));
+	ddir_sink_create(w->g, "late", join, catch_fns(late));
+	begin(w);
+	d.at.c[0] = w->t;
+	d.n = 0;
+	ddir_deltas_clear(&d);
+	flow_push(&d, ROW(13, 2), NULL, 1);
+	ddir_node_push(w->source[0], 0, &d);
+	ddir_graph_finish(w->g);
+	/* it reads the arrangement twice */
+	CHECK_EQ(bag_count(&late->errs, ROW(13, 1)), 2);
+	CHECK_EQ(bag_count(&late->errs, ROW(13, 2)), 2);
+	for (int i = 0; i < late->errs.n; i++)
+		CHECK_EQ(late->errs.u[i].t.c[0], w->t);
+
+	begin(w);
+	d.at.c[0] = w->t;
+	ddir_deltas_clear(&d);
+	flow_push(&d, ROW(13, 1), NULL, -1);
+	flow_push(&d, ROW(13, 2), NULL, -1);
+	ddir_node_push(w->source[0], 0, &d);
+	ddir_graph_finish(w->g);
+	for (uint64_t i = 1; i <= 2; i++)
+	{
+		CHECK_EQ(bag_count(&early->errs, ROW(13, i)), 0);
+		CHECK_EQ(bag_count(&late->errs, ROW(13, i)), 0);
+	}
+	CHECK_EQ(ddir_arrange_errors(arr)->n, 0);
+	ddir_graph_destroy(w->g);
+}
+
+/* Time passes without data: nothing grows. */
+static void
+empty_steps(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	size_t		bytes = 0;
+
+	view_create(w, &w->view[0]);
+	for (int s = 0; s < SOURCES; s++)
+		for (int c = 0; c < 3; c++)
+			arrangement(w, s, c);
+	world_change(w, 20, 5);
+	for (int i = 0; i < 20000; i++)
+	{
+		world_step(w);
+		if (i == 1000)
+			bytes = ddir_graph_bytes(w->g);
+	}
+	CHECK(ddir_graph_bytes(w->g) <= bytes + 2000);
+	world_check(w);
+	ddir_graph_destroy(w->g);
+}
+
+/* A row that changes in every step: history is given back. */
+static void
+history_is_compacted(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	DdirNode   *arr = arrangement(w, 0, 0);
+
+	for (int i = 0; i < 3000; i++)
+	{
+		if (i > 0)
+			bag_add_now(&w->change[0], ROW(1, i - 1), -1);
+		bag_add_now(&w->change[0], ROW(1, i), 1);
+		world_step(w);
+		CHECK(ddir_spine_rows(ddir_arrange_spine(arr)) < 200);
+	}
+	while (ddir_graph_exert(w->g, 1000))
+		;
+	CHECK(ddir_spine_rows(ddir_arrange_spine(arr)) <= 3);
+	ddir_graph_destroy(w->g);
+}
+
+static void
+find_arrangement(DdirNode *node, void *ctx)
+{
+	DdirNodeStats s;
+
+	ddir_node_stats(node, &s);
+	if (s.spine)
+		*(DdirNodeStats *) ctx = s;
+}
+
+static void
+stats(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	DdirNodeStats s = {0};
+
+	arrangement(w, 0, 0);
+	for (int i = 0; i < 500; i++)
+		bag_add_now(&w->change[0], ROW(i, i), 1);
+	world_step(w);
+	ddir_graph_each(w->g, find_arrangement, &s);
+	CHECK(strcmp(s.op, "arrange") == 0 && strcmp(s.label, "by column") == 0);
+	CHECK_EQ(s.rows, 500);
+	CHECK_EQ(s.rows_in, 500);
+	CHECK_EQ(s.readers, 0);
+	CHECK(s.bytes > 500 * 24 && s.bytes < ddir_graph_bytes(w->g));
+	ddir_graph_destroy(w->g);
+}
+
+/* A run far above a chunk goes through in chunks; much that cancels, too. */
+static void
+large_runs(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	Proj	   *p = proj_whole(root, 0, 2);
+	DdirNode   *linear = ddir_linear_create(w->g, "all", w->source[0], proj_func(p));
+	DdirNode   *arr = ddir_arrange_create(w->g, "arr", linear, proj_func(proj_whole(root, 0, 2)));
+	DdirDeltas	d;
+
+	ddir_sink_create(w->g, "out", linear, catch_fns(&w->view[0].out));
+	ddir_deltas_init(&d, root, 1, false);
+	begin(w);
+	d.at.c[0] = w->t;
+	for (int i = 0; i < 50000; i++)
+		flow_push(&d, ROW(i, 0), NULL, 1);
+	for (int k = 0; k < 5; k++)
+	{
+		ddir_node_push(w->source[0], 0, &d);
+		for (uint32_t i = 0; i < d.n; i++)
+			d.diff[i] = -d.diff[i];
+	}
+	ddir_graph_finish(w->g);
+	CHECK(w->view[0].out.biggest <= DDIR_CHUNK_ROWS);
+	CHECK_EQ(w->view[0].out.rows.n, 250000);
+	CHECK_EQ(ddir_spine_rows(ddir_arrange_spine(arr)), 50000);
+	ddir_graph_destroy(w->g);
+}
+
+/* ----
+ * Allocations that fail
+ * ----
+ */
+
+static void
+small_run(DdirArena *root)
+{
+	World	   *w = world_create(root);
+
+	for (int tick = 0; tick < 10; tick++)
+	{
+		world_churn(w);
+		world_change(w, 6, 4);
+		world_step(w);
+	}
+	world_check(w);
+	ddir_graph_destroy(w->g);
+}
+
+static void
+failing_allocations(DdirArena *root)
+{
+	unit_fails_everywhere(small_run, 13);
+	world_create(root);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const UnitCase cases[] = {
+		UNIT_CASE(random_graphs),
+		UNIT_CASE(rules),
+		UNIT_CASE(releases),
+		UNIT_CASE(errors),
+		UNIT_CASE(empty_steps),
+		UNIT_CASE(history_is_compacted),
+		UNIT_CASE(stats),
+		UNIT_CASE(large_runs),
+		UNIT_CASE(failing_allocations),
+	};
+
+	return unit_main(argc, argv, cases, UNIT_COUNT(cases));
+}
