@@ -13,6 +13,7 @@
 
 #include "postgres.h"
 
+#include "access/stratnum.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_proc.h"
 #include "datatype/timestamp.h"
@@ -20,6 +21,7 @@
 #include "fmgr.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
+#include "utils/lsyscache.h"
 #include "utils/wait_event.h"
 #include "utils/pg_locale.h"
 #include "utils/rel.h"
@@ -116,6 +118,26 @@ ddir_interval_set_infinity(Interval *interval, int sign)
 #else
 	elog(ERROR, "intervals of this server are finite");
 #endif
+}
+
+/* A btree ordering operator: its family, input type, and whether it is ">". */
+static inline bool
+ddir_ordering_operator(Oid opno, Oid *opfamily, Oid *opcintype, bool *descending)
+{
+#if PG_VERSION_NUM >= 180000
+	CompareType how;
+
+	if (!get_ordering_op_properties(opno, opfamily, opcintype, &how))
+		return false;
+	*descending = how == COMPARE_GT;
+#else
+	int16		strategy;
+
+	if (!get_ordering_op_properties(opno, opfamily, opcintype, &strategy))
+		return false;
+	*descending = strategy == BTGreaterStrategyNumber;
+#endif
+	return true;
 }
 
 /* May this role call this function or aggregate? */

@@ -25,6 +25,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "base/compat.h"
 #include "rows/accum.h"
 #include "rows/agg.h"
 
@@ -79,12 +80,10 @@ less_operator(Oid sortop, Oid *ltop, bool *descending)
 {
 	Oid			opfamily;
 	Oid			opcintype;
-	int16		strategy;
 
 	if (!OidIsValid(sortop) ||
-		!get_ordering_op_properties(sortop, &opfamily, &opcintype, &strategy))
+		!ddir_ordering_operator(sortop, &opfamily, &opcintype, descending))
 		return false;
-	*descending = strategy == BTGreaterStrategyNumber;
 	*ltop = get_opfamily_member(opfamily, opcintype, opcintype, BTLessStrategyNumber);
 	return OidIsValid(*ltop);
 }
