@@ -531,7 +531,8 @@ ddir_superacc_variance(const DdirSuperacc *sum, const DdirSuperacc *squares,
 	magnitude_of(squares, &v);
 	magnitude_square(&s, &s2);
 	magnitude_times(&v, n);
-	ddir_check(!v.negative && magnitude_subtract(&v, &s2));
+	if (v.negative || !magnitude_subtract(&v, &s2))
+		ddir_error(DDIR_ERROR_NEGATIVE, "numbers were taken from a sum that were never added");
 	if (v.n == 0)
 		return 0;
 	divisor = (Wide) n * (sample ? n - 1 : n);

@@ -436,6 +436,20 @@ lanes(DdirArena *root)
 	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_superacc_mean(&a, 0));
 }
 
+/* No numbers there are have such sums. */
+static void
+impossible(DdirArena *root)
+{
+	DdirSuperacc sum = {0};
+	DdirSuperacc squares = {0};
+
+	ddir_superacc_add(&sum, root, 3, 1);
+	ddir_superacc_add_square(&squares, root, 2, 1);
+	EXPECT_ERROR(DDIR_ERROR_NEGATIVE, ddir_superacc_variance(&sum, &squares, 1, false, false));
+	ddir_superacc_add_square(&squares, root, 2, -2);
+	EXPECT_ERROR(DDIR_ERROR_NEGATIVE, ddir_superacc_variance(&sum, &squares, 2, true, true));
+}
+
 static void
 failing_once(DdirArena *root)
 {
@@ -457,7 +471,7 @@ main(int argc, char **argv)
 {
 	static const UnitCase cases[] = {
 		UNIT_CASE(random_bags), UNIT_CASE(cancellation), UNIT_CASE(many_times),
-		UNIT_CASE(lanes), UNIT_CASE(failing)
+		UNIT_CASE(lanes), UNIT_CASE(impossible), UNIT_CASE(failing)
 	};
 
 	return unit_main(argc, argv, cases, UNIT_COUNT(cases));
