@@ -38,6 +38,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -300,9 +301,10 @@ distrust(Drain *d, DdirApplyResult verdict)
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 verdict == DDIR_APPLY_STALE ?
-			 errmsg("the table of view %u does not hold the rows that were written to it",
-					d->t->view) :
-			 errmsg("a row of view %u would be there less than zero times", d->t->view)));
+			 errmsg("the table of view \"%s\" does not hold the rows that were written to it",
+					get_rel_name(d->t->view)) :
+			 errmsg("a row of view \"%s\" would be there less than zero times",
+					get_rel_name(d->t->view))));
 }
 
 typedef enum Found

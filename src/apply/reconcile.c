@@ -32,6 +32,7 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -220,6 +221,7 @@ static uint64
 reconcile(DdirTarget *t, Reconcile *r, Relation rel)
 {
 	uint64		rows;
+	uint64		room = 0;
 
 	ddir_target_stage(t, DDIR_STAGED_MAP);
 	memset(&t->new_bag, 0, sizeof(t->new_bag));
@@ -229,8 +231,10 @@ reconcile(DdirTarget *t, Reconcile *r, Relation rel)
 	{
 		r->missing[i] = r->rows->diff[i];
 		ddir_bag_add(&t->new_bag, r->rows->hash[i], r->rows->diff[i]);
+		room += ddir_tidmap_room(r->rows->diff[i]);
 	}
-	t->new_map = ddir_tidmap_create(t->cxt, t->new_bag.rows);
+	t->new_map = ddir_tidmap_create(t->cxt);
+	ddir_tidmap_reserve(t->new_map, room);
 	t->new_locator = ddir_compat_locator(rel);
 	if (RelationGetNumberOfBlocks(rel) > 0)
 	{
@@ -313,7 +317,7 @@ ddir_target_remap(DdirTarget *t, bool wait)
 		result = DDIR_APPLY_STALE;
 	else
 	{
-		t->new_map = ddir_tidmap_create(t->cxt, t->bag.rows);
+		t->new_map = ddir_tidmap_create(t->cxt);
 		memset(&t->new_bag, 0, sizeof(t->new_bag));
 		scan_heap(t, rel, see_moved_row, t);
 		if (memcmp(&t->new_bag, &t->bag, sizeof(DdirBagSum)) != 0)
@@ -387,7 +391,8 @@ ddir_target_contents(DdirTarget *t, void (*f) (void *ctx, const DdirDeltas *rows
 	if (ddir_target_readable(t, false) != DDIR_APPLY_DONE)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the contents of view %u cannot be read now", t->view)));
+				 errmsg("the contents of view \"%s\" cannot be read now",
+						get_rel_name(t->view))));
 	rel = relation_open(t->view, NoLock);
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "ddir contents", ALLOCSET_DEFAULT_SIZES);
 	ddir_deltas_init(&c.run, ddir_arena_of(cxt), 1, false);

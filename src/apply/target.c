@@ -258,11 +258,18 @@ clear_staged(DdirTarget *t)
 static void
 install_changes(DdirTarget *t)
 {
+	uint64		room = 0;
+
+	for (uint32 i = 0; i < t->written.n; i++)
+		if (t->written.diff[i] > 0)
+			room += ddir_tidmap_room(t->written.diff[i]);
 	for (uint64 i = 0; i < t->taken.n; i++)
 		if (!ddir_tidmap_remove(t->map, t->taken.row[i].tag, &t->taken.row[i].tid))
 			t->verdict = DDIR_APPLY_STALE;
+	ddir_tidmap_reserve(t->map, room);
 	for (uint64 i = 0; i < t->put.n; i++)
 		ddir_tidmap_insert(t->map, t->put.row[i].tag, &t->put.row[i].tid);
+	ddir_tidmap_trim(t->map);
 	if (ddir_tidmap_rows(t->map) != t->new_bag.rows)
 		t->verdict = DDIR_APPLY_STALE;
 	t->bag = t->new_bag;

@@ -12,6 +12,10 @@
  * Entries are deleted by moving those behind them back, so there are no
  * tombstones and a table that changes for ever stays as it is.
  *
+ * The order has a price: the table must never be sized for a set of rows whose
+ * tags are all low, or all high, as in the middle of a change made in the order
+ * of tags.  So room is reserved before, and given back after.
+ *
  * Rows of one tag stand side by side, which is fine for a few.  From
  * BAG_MIN on they move to a *bag*, a hash table of TIDs of their own, and one
  * entry (whose offset no TID can have) says which.  So a view of a million
@@ -31,7 +35,7 @@
 #include "engine/port.h"
 
 #define SLOTS_MIN 64
-#define BAG_MIN 8
+#define BAG_MIN 8				/* as in ddir_tidmap_room */
 #define BAG_SLOTS_MIN 32
 
 /* Offset of an entry that stands for a bag; its block is the bag's number. */
@@ -337,7 +341,7 @@ bag_of(const DdirTidMap *m, const Entry *e)
 
 /* Make room for more entries. */
 static void
-reserve(DdirTidMap *m, int more)
+reserve(DdirTidMap *m, uint64 more)
 {
 	if ((m->used + more) / 4 * 5 >= m->slots)
 		resize(m, slots_for(m->used + more));
@@ -365,13 +369,13 @@ dissolve_bag(DdirTidMap *m, uint64 i, Bag *b)
  */
 
 DdirTidMap *
-ddir_tidmap_create(MemoryContext cxt, uint64 rows)
+ddir_tidmap_create(MemoryContext cxt)
 {
 	MemoryContext own = AllocSetContextCreate(cxt, "ddir TID map", ALLOCSET_SMALL_SIZES);
 	DdirTidMap *m = MemoryContextAllocZero(own, sizeof(DdirTidMap));
 
 	m->cxt = own;
-	resize(m, slots_for(rows));
+	resize(m, SLOTS_MIN);
 	return m;
 }
 
@@ -388,10 +392,10 @@ ddir_tidmap_rows(const DdirTidMap *m)
 	return m->rows;
 }
 
-Size
-ddir_tidmap_bytes(const DdirTidMap *m)
+void
+ddir_tidmap_reserve(DdirTidMap *m, uint64 room)
 {
-	return MemoryContextMemAllocated(m->cxt, true);
+	reserve(m, room);
 }
 
 void
@@ -437,11 +441,16 @@ ddir_tidmap_remove(DdirTidMap *m, uint32 tag, const ItemPointerData *tid)
 		else if (bag->n < BAG_MIN / 2)
 			dissolve_bag(m, i, bag);
 		m->rows--;
-		if (m->slots > SLOTS_MIN && m->used < m->slots / 8)
-			resize(m, slots_for(m->used));
 		return true;
 	}
 	return false;
+}
+
+void
+ddir_tidmap_trim(DdirTidMap *m)
+{
+	if (m->slots > SLOTS_MIN && m->used < m->slots / 8)
+		resize(m, slots_for(m->used));
 }
 
 uint64
