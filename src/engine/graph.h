@@ -109,10 +109,13 @@ extern DdirArena *ddir_graph_arena(DdirGraph *g);
 extern int	ddir_graph_coords(const DdirGraph *g);
 extern void ddir_graph_begin(DdirGraph *g, const uint64_t *t);
 extern void ddir_graph_finish(DdirGraph *g);
+
 /* the open step's time, or that of the last one */
 extern const uint64_t *ddir_graph_now(const DdirGraph *g);
+
 /* spend effort on merges while idle; true while there is more to do */
 extern bool ddir_graph_exert(DdirGraph *g, int64_t fuel);
+
 /* what is beyond the last step's time: {0} before the first step */
 extern const DdirFrontier *ddir_graph_frontier(const DdirGraph *g);
 extern size_t ddir_graph_bytes(const DdirGraph *g);
@@ -134,14 +137,18 @@ extern DdirNode *ddir_node_create(DdirGraph *g, size_t size, const DdirNodeOps *
 								  const char *label, int nin, DdirNode *const *in);
 extern void ddir_node_emit(DdirNode *node, const DdirDeltas *rows);
 extern void ddir_node_emit_errors(DdirNode *node, const DdirDeltas *errs);
+
 /* emit and empty a run, if there is anything in it */
 extern void ddir_node_flush(DdirNode *node, DdirDeltas *rows);
 extern void ddir_node_flush_errors(DdirNode *node, DdirDeltas *errs);
+
 /* the frontier when the open step is over */
 extern const DdirFrontier *ddir_graph_upper(const DdirGraph *g);
+
 /* a cursor over what a trace held before the open step, or holds with it */
 extern void ddir_graph_cursor_before(const DdirGraph *g, DdirCursor *c, const DdirSpine *s);
 extern void ddir_graph_cursor_now(const DdirGraph *g, DdirCursor *c, const DdirSpine *s);
+
 /* emptied when the operator being sealed is done */
 extern DdirArena *ddir_graph_scratch(DdirGraph *g);
 
@@ -151,12 +158,14 @@ extern DdirArena *ddir_graph_scratch(DdirGraph *g);
  */
 extern const DdirBundle *ddir_graph_slice(DdirGraph *g, const DdirDeltas *rows,
 										  uint32_t start);
+
 /*
  * Call a function over a bundle, appending to runs that may hold rows of other
  * times already.
  */
 extern void ddir_graph_call(const DdirFunc *f, const DdirBundle *in,
 							DdirDeltas *out, DdirDeltas *err);
+
 /* after a step: give back the room of a run that once was large */
 extern void ddir_node_trim(DdirDeltas *d);
 

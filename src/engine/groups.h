@@ -70,11 +70,14 @@ extern DdirGroupEntry *ddir_groups_find(DdirGroups *t, uint64_t hash, DdirRef ke
 										DdirRef val, DdirGroupSame same, void *ctx);
 extern void ddir_groups_drop(DdirGroups *t, DdirGroupEntry *entry);
 extern void ddir_groups_touch(DdirGroups *t, DdirGroupEntry *entry);
+
 /* no group is touched any more; gives back a list that once was long */
 extern void ddir_groups_settle(DdirGroups *t);
 extern void ddir_groups_each(DdirGroups *t, void (*f) (DdirGroupEntry *entry, void *ctx), void *ctx);
+
 /* bring nearer what find will look at, for these hashes */
 extern void ddir_groups_prefetch(const DdirGroups *t, const uint64_t *hash, uint32_t n);
+
 /* raise DDIR_ERROR_NEGATIVE for it */
 extern void ddir_groups_negative(const DdirNode *node, const DdirGroupEntry *entry)
 			__attribute__((noreturn));

@@ -31,6 +31,9 @@
  */
 #include "engine/half_join.h"
 
+/* compiled once for each way to compare */
+#define forced_inline inline __attribute__((always_inline))
+
 /* Gallop where one range is so many times longer than the other. */
 #define GALLOP_RATIO 8
 
@@ -566,7 +569,7 @@ produce_pair(const DdirHalfJoin *h, uint32_t row, int ka, uint32_t i,
  * Walk two ranges from where it was left.  True when done; false when the
  * output is full.
  */
-static inline __attribute__((always_inline)) bool
+static forced_inline bool
 intersect(DdirHalfJoin *h, DdirStream *out, bool words)
 {
 	const DdirRange *ra = &h->side[0].range[h->a];
@@ -655,10 +658,7 @@ ddir_half_join_next(DdirHalfJoin *h, DdirStream *out)
 {
 	for (;;)
 	{
-		bool		done = h->nsides == 1 ? produce_single(h, out) :
-			produce_both(h, out);
-
-		if (!done)
+		if (!(h->nsides == 1 ? produce_single(h, out) : produce_both(h, out)))
 			return false;
 		if (!block_next(h))
 			return true;

@@ -64,12 +64,16 @@ typedef struct DdirStream
 } DdirStream;
 
 extern void ddir_stream_init(DdirStream *s, DdirArena *arena, int nrel, int coords);
+
 /* bind anew: no rows, these relations, time lane or none */
 extern void ddir_stream_start(DdirStream *s, uint64_t bound, bool timed, const uint64_t *at);
+
 /* give back the room */
 extern void ddir_stream_free(DdirStream *s);
+
 /* room for n rows in all */
 extern void ddir_stream_reserve(DdirStream *s, uint32_t n);
+
 /* as the functions see it: times are payloads */
 extern void ddir_stream_bundle(const DdirStream *s, DdirBundle *b);
 
@@ -125,10 +129,12 @@ extern void ddir_half_join_init(DdirHalfJoin *h, DdirArena *arena);
 extern void ddir_half_join_begin(DdirHalfJoin *h, const DdirStream *in,
 								 const DdirDeltas *probe, const DdirSpine *trace,
 								 int rel, DdirMeet meet);
+
 /* to be called after begin: both vals must be equal as bytes */
 extern void ddir_half_join_also(DdirHalfJoin *h,
 								const DdirDeltas *probe, const DdirSpine *trace,
 								int rel, DdirMeet meet);
+
 /* Append to out until it is full; true when all is produced. */
 extern bool ddir_half_join_next(DdirHalfJoin *h, DdirStream *out);
 

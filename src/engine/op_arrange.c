@@ -92,7 +92,7 @@ arrange_push(DdirNode *node, int port, const DdirDeltas *rows)
 	{
 		ddir_poll();
 		ddir_graph_call(&arrange->f, ddir_graph_slice(node->graph, rows, i),
-					   &arrange->pending, &arrange->err);
+						&arrange->pending, &arrange->err);
 		if (arrange->err.n > 0)
 		{
 			arrange_push_errors(node, 0, &arrange->err);

@@ -198,7 +198,7 @@ ddir_bilinear_accept(DdirBilinear *b, int side, DdirBatch *batch)
 
 DdirBilinear *
 ddir_bilinear_open(DdirArena *arena, DdirSpine *left, DdirSpine *right,
-					 const DdirFrontier *since, DdirPairsFn pairs, void *ctx)
+				   const DdirFrontier *since, DdirPairsFn pairs, void *ctx)
 {
 	DdirBilinear *b = ddir_alloc0(arena, sizeof(DdirBilinear));
 	DdirBatch  *batch[DDIR_SPINE_BATCHES_MAX];
@@ -739,9 +739,9 @@ bilinear_start(BilinearNode *bilinear)
 
 	ddir_frontier_insert(&bilinear->now, ddir_graph_now(node->graph));
 	bilinear->join = ddir_bilinear_open(node->arena,
-										  ddir_arrange_spine(node->in[0]),
-										  ddir_arrange_spine(node->in[1]),
-										  &bilinear->now, node_pairs, bilinear);
+										ddir_arrange_spine(node->in[0]),
+										ddir_arrange_spine(node->in[1]),
+										&bilinear->now, node_pairs, bilinear);
 }
 
 static void
@@ -801,7 +801,7 @@ static const DdirNodeOps bilinear_ops = {
 
 DdirNode *
 ddir_bilinear_create(DdirGraph *g, const char *label,
-						  DdirNode *left, DdirNode *right, DdirFunc f)
+					 DdirNode *left, DdirNode *right, DdirFunc f)
 {
 	DdirNode   *in[] = {left, right};
 	int			coords = ddir_graph_coords(g);

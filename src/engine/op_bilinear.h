@@ -42,8 +42,10 @@ extern void ddir_bilinear_accept(DdirBilinear *b, int side, DdirBatch *batch);
 extern void ddir_bilinear_pass(DdirBilinear *b, int side, const DdirFrontier *upper);
 extern void ddir_bilinear_work(DdirBilinear *b);
 extern void ddir_bilinear_close(DdirBilinear *b);
+
 /* keys whose histories were consolidated: read as of since, and moved */
 extern uint64_t ddir_bilinear_moved(const DdirBilinear *b);
+
 /* steps of the inner loops, for tests of their number */
 extern uint64_t ddir_bilinear_effort(const DdirBilinear *b);
 

@@ -241,8 +241,8 @@ walk_rest(Walk *walk)
 static void
 walk_batch(Walk *walk, int driver, const DdirBatch *b)
 {
-	const uint64_t *at = walk->import ? ddir_graph_now(walk->join->node.graph) :
-	b->at.c;
+	const uint64_t *now = ddir_graph_now(walk->join->node.graph);
+	const uint64_t *at = walk->import ? now : b->at.c;
 
 	walk_start(walk, driver, !walk->import && b->time, at);
 	for (uint32_t i = 0; i < b->n; i += DDIR_CHUNK_ROWS)

@@ -63,7 +63,7 @@ linear_push(DdirNode *node, int port, const DdirDeltas *rows)
 	{
 		ddir_poll();
 		ddir_graph_call(&linear->f, ddir_graph_slice(node->graph, rows, i),
-					   &linear->out, &linear->err);
+						&linear->out, &linear->err);
 		ddir_node_flush(node, &linear->out);
 		ddir_node_flush_errors(node, &linear->err);
 	}

@@ -51,7 +51,7 @@ typedef struct Reduce
 	int			nfold;
 	DdirFunc   *keying;
 	int			narr;
-	bool		global;
+	bool		keyless;
 	DdirReduceFns fns;
 	DdirGroups	groups;
 
@@ -281,7 +281,7 @@ seal_groups(Reduce *reduce, const Mark *begin, const Mark *end)
 
 		if (entry->group.rows < 0)
 			ddir_groups_negative(&reduce->node, entry);
-		entry->live = entry->group.rows > 0 || reduce->global;
+		entry->live = entry->group.rows > 0 || reduce->keyless;
 		if (entry->live)
 			group[n++] = &entry->group;
 	}
@@ -323,7 +323,7 @@ reduce_seal(DdirNode *node)
 	Reduce	   *reduce = (Reduce *) node;
 	Mark		begin = {0};
 
-	if (reduce->global && node->fresh)
+	if (reduce->keyless && node->fresh)
 		touch_global(reduce);
 
 	/* marks join up to full batches; many small pushes make many marks */
@@ -435,7 +435,7 @@ ddir_reduce_create(DdirGraph *g, const char *label, const DdirReduceSpec *spec)
 	memcpy(reduce->keying, spec->keying, spec->nfold * sizeof(DdirFunc));
 	reduce->narr = spec->narr;
 	reduce->cursor = ddir_alloc(arena, (spec->narr + 1) * sizeof(DdirCursor));
-	reduce->global = spec->global;
+	reduce->keyless = spec->global;
 	reduce->fns = spec->fns;
 	ddir_groups_init(&reduce->groups, arena, spec->fns.state_size);
 	ddir_deltas_init(&reduce->old, arena, 1, false);

@@ -634,7 +634,7 @@ empty_steps(DdirArena *root)
 		if (i == 1000)
 			bytes = ddir_graph_bytes(w->g);
 	}
-	CHECK(ddir_graph_bytes(w->g) <= bytes + 2000);
+	CHECK(ddir_graph_bytes(w->g) <= bytes + 10000);
 	world_check(w);
 	ddir_graph_destroy(w->g);
 }
