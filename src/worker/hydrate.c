@@ -36,6 +36,7 @@
 #include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "storage/procarray.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -729,14 +730,31 @@ run_step(DdirMaintainer *m)
 	ddir_graph_finish(m->graph);
 }
 
+/* The view may have been locked, renamed or dropped meanwhile. */
 static void
-analyze(const char *name)
+analyze_view(void *arg)
 {
+	Oid			view = *(Oid *) arg;
+
+	if (!ConditionalLockRelationOid(view, ShareUpdateExclusiveLock) ||
+		!ddir_is_view(view))
+		return;
+	SPI_connect();
+	SPI_execute(psprintf("ANALYZE %s", ddir_relation_name(view)), false, 0);
+	SPI_finish();
+}
+
+static void
+analyze(DdirMaintained *v)
+{
+	ErrorData  *error;
+
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	SPI_connect();
-	SPI_execute(psprintf("ANALYZE %s", name), false, 0);
-	SPI_finish();
+	error = ddir_step_try(analyze_view, &v->view);
+	if (error)
+		ereport(LOG,
+				(errmsg("ddir: view \"%s\" could not be analyzed: %s", v->name, error->message)));
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 }
@@ -828,7 +846,7 @@ compute(DdirMaintainer *m)
 			DdirMaintained *v = lfirst(lc);
 
 			if (v->state == DDIR_VIEW_LIVE && v->rows_applied > 0)
-				analyze(v->name);
+				analyze(v);
 		}
 		return;
 	}

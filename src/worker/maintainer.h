@@ -58,6 +58,7 @@ typedef struct DdirMaintained
 	uint64		rows_written;
 	bool		seen;			/* during a look at the catalog */
 	bool		negative;		/* a negative multiplicity was seen before */
+	bool		fresh;			/* its definition has not been read yet */
 	XLogRecPtr	frontier;		/* while it is not live */
 	uint64		rows_applied;
 	XLogRecPtr	newest;			/* commit of the newest tray touching its sources */

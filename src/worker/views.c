@@ -29,6 +29,7 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -40,6 +41,9 @@
 #include "capture/replident.h"
 #include "meta/view.h"
 #include "worker/maintainer.h"
+
+/* What a view reads may be locked by others; see plan_view. */
+#define LOCK_TIMEOUT "5ms"
 
 static DdirMaintainer *watching;
 
@@ -353,17 +357,26 @@ plan_text(const DdirLowered *lowered)
 	return buf.data;
 }
 
-/* Read a view's definition: its plan, or why it cannot be maintained. */
+/*
+ * Read a view's definition: its plan, or why it cannot be maintained.
+ *
+ * That locks what the view reads.  Whoever has locked it out may take any
+ * time, and all other views would wait with us; so it is tried again later.
+ */
 static void
 plan_view(void *arg)
 {
 	PlanView   *p = arg;
 	DdirMaintained *v = p->v;
+	int			level = NewGUCNestLevel();
 
+	(void) set_config_option("lock_timeout", LOCK_TIMEOUT, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	v->name = ddir_relation_name(v->view);
 	v->owner = p->rel->rd_rel->relowner;
 	v->lowered = ddir_lower(ddir_view_query(p->rel), v->owner, &p->refusal);
 	v->plan = v->lowered ? plan_text(v->lowered) : NULL;
+	AtEOXact_GUC(true, level);
 }
 
 static DdirMaintained *
@@ -373,6 +386,7 @@ new_view(DdirMaintainer *m, Oid view)
 	DdirMaintained *v = palloc0(sizeof(DdirMaintained));
 
 	v->view = view;
+	v->fresh = true;
 	v->frontier = ddir_lagging_frontier(view);
 	v->lagging = !XLogRecPtrIsInvalid(v->frontier);
 	if (!v->lagging)
@@ -382,13 +396,32 @@ new_view(DdirMaintainer *m, Oid view)
 	return v;
 }
 
+/* Its definition could not be read now. */
+static void
+plan_later(DdirMaintainer *m, DdirMaintained *v, const DdirMaintained *was)
+{
+	m->look_again = true;
+	if (v->fresh)
+	{
+		if (was->cxt)
+			MemoryContextDelete(was->cxt);
+		v->lowered = NULL;
+		v->plan = NULL;
+		ddir_views_state(m, v, DDIR_VIEW_HYDRATING, "what it reads is locked by another session");
+		return;
+	}
+	MemoryContextDelete(v->cxt);
+	*v = *was;
+}
+
 /* Plan it (again), and see what follows. */
 static void
-plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel, bool fresh)
+plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 {
 	PlanView	p = {v, rel};
+	DdirMaintained was = *v;
+	bool		fresh = v->fresh;
 	char	   *before = v->plan ? MemoryContextStrdup(m->scratch, v->plan) : NULL;
-	MemoryContext former = v->cxt;
 	MemoryContext old;
 	ErrorData  *error;
 
@@ -400,8 +433,14 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel, bool fresh)
 	if (v->name == NULL || error)
 		v->name = ddir_relation_name(v->view);
 	MemoryContextSwitchTo(old);
-	if (former)
-		MemoryContextDelete(former);
+	if (error && error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
+	{
+		plan_later(m, v, &was);
+		return;
+	}
+	if (was.cxt)
+		MemoryContextDelete(was.cxt);
+	v->fresh = false;
 
 	if (error)
 	{
@@ -428,7 +467,6 @@ static void
 look_at_view(DdirMaintainer *m, Oid view)
 {
 	DdirMaintained *v = ddir_views_find(m, view);
-	bool		fresh = v == NULL;
 	Relation	rel;
 
 	if (v)
@@ -456,10 +494,10 @@ look_at_view(DdirMaintainer *m, Oid view)
 			v->seen = false;
 		return;
 	}
-	if (fresh)
+	if (v == NULL)
 		v = new_view(m, view);
 	v->seen = true;
-	plan_again(m, v, rel, fresh);
+	plan_again(m, v, rel);
 	if (v->flow && !RelationIsPopulated(rel))
 		ddir_views_rehydrate(m, v, "it was emptied by REFRESH ... WITH NO DATA");
 	relation_close(rel, AccessShareLock);
