@@ -48,7 +48,8 @@ REGRESS_OPTS   = --temp-instance=tmp_check_sql --temp-config=test/ddir.conf \
 	--encoding=UTF8 --no-locale --load-extension=ddir
 ISOLATION      = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --temp-instance=tmp_check_iso \
-	--temp-config=test/ddir.conf --encoding=UTF8 --no-locale --load-extension=ddir
+	--temp-config=test/ddir.conf --temp-config=test/isolation/points.conf \
+	--encoding=UTF8 --no-locale --load-extension=ddir
 TAP_TESTS      = 1
 PROVE_TESTS    = $(sort $(wildcard test/t/*.pl))
 
