@@ -54,6 +54,8 @@ struct DdirGraph
 	DdirFrontier since;
 	uint64_t	next_rank;
 	uint64_t	sealed;			/* ranks below are sealed in this step */
+	volatile uint32_t *current; /* where the tag of who is at work goes */
+	volatile uint32_t nowhere;
 	DdirNode   *first;
 	DdirNode   *last_node;
 };
@@ -71,6 +73,7 @@ ddir_graph_create(DdirArena *parent, int coords)
 	g->scratch = ddir_arena_create(arena, "ddir graph scratch");
 	g->coords = coords;
 	g->next_rank = 1;
+	g->current = &g->nowhere;
 	ddir_frontier_init_least(&g->frontier, arena, coords);
 	ddir_frontier_init_least(&g->upper, arena, coords);
 	ddir_frontier_init_least(&g->since, arena, coords);
@@ -173,6 +176,7 @@ ddir_graph_finish(DdirGraph *g)
 	for (DdirNode *node = g->first; node; node = node->next)
 	{
 		g->sealed = node->rank;
+		*g->current = node->tag;
 		if (node->ops->seal)
 			node->ops->seal(node);
 		if (g->scratch_used)
@@ -187,7 +191,14 @@ ddir_graph_finish(DdirGraph *g)
 	for (DdirNode *node = g->first; node; node = node->next)
 		if (node->ops->compact)
 			node->ops->compact(node, &g->since);
+	*g->current = 0;
 	g->state = GRAPH_IDLE;
+}
+
+void
+ddir_graph_watch(DdirGraph *g, volatile uint32_t *current)
+{
+	g->current = current;
 }
 
 bool
@@ -408,6 +419,7 @@ ddir_node_push(DdirNode *node, int port, const DdirDeltas *rows)
 	if (rows->n == 0)
 		return;
 	node->rows_in += rows->n;
+	*node->graph->current = node->tag;
 	node->ops->push(node, port, rows);
 }
 
@@ -430,6 +442,7 @@ ddir_node_emit(DdirNode *node, const DdirDeltas *rows)
 	node->rows_out += rows->n;
 	for (int i = 0; i < node->nedges; i++)
 		ddir_node_push(node->edge[i].to, node->edge[i].port, rows);
+	*node->graph->current = node->tag;
 }
 
 void

@@ -89,6 +89,7 @@ struct DdirNode
 	DdirGraph  *graph;
 	DdirArena  *arena;
 	char	   *label;
+	uint32_t	tag;			/* the creator's; see ddir_graph_watch */
 	uint64_t	rank;			/* inputs have lesser ranks */
 	int			refs;			/* consumers, and creators that hold it */
 	bool		fresh;
@@ -120,6 +121,9 @@ extern bool ddir_graph_exert(DdirGraph *g, int64_t fuel);
 extern const DdirFrontier *ddir_graph_frontier(const DdirGraph *g);
 extern size_t ddir_graph_bytes(const DdirGraph *g);
 extern void ddir_graph_each(DdirGraph *g, void (*f) (DdirNode *node, void *ctx), void *ctx);
+
+/* from now on *current is the tag of the operator at work, 0 for none */
+extern void ddir_graph_watch(DdirGraph *g, volatile uint32_t *current);
 
 extern void ddir_node_push(DdirNode *node, int port, const DdirDeltas *rows);
 extern void ddir_node_push_errors(DdirNode *node, int port, const DdirDeltas *errs);
