@@ -108,7 +108,11 @@ ddir_batch_bytes(const DdirBatch *b)
 }
 
 /* ----
- * The directory: dir[s] is the first row whose hash is in slot s or above.
+ * The directory: dir[s] is the first row whose hash is in slot s or above, so
+ * dir[s + 1] is the end of slot s.
+ *
+ * Rows are entered without branches: each writes itself as the end of its
+ * slot, and slots without rows then take the end of the one before.
  * ----
  */
 
@@ -125,29 +129,72 @@ ddir_batch_dir_create(DdirBatch *b, uint32_t n, uint32_t keys)
 	b->dir_bits = bits;
 	b->dir = ddir_alloc(b->arena, (((size_t) 1 << bits) + 1) * sizeof(uint32_t));
 	b->dir[0] = 0;
+	b->dir[1] = 0;
+}
+
+static inline uint32_t
+slot_of(const DdirBatch *b, uint32_t i)
+{
+	return (uint32_t) (b->hash[i] >> (64 - b->dir_bits));
+}
+
+/* How many of rows from .. to - 1 have another hash than the row before. */
+static uint32_t
+count_keys(const DdirBatch *b, uint32_t from, uint32_t to)
+{
+	uint32_t	keys = from == 0 && to > 0;
+
+	for (uint32_t i = from > 1 ? from : 1; i < to; i++)
+		keys += b->hash[i] != b->hash[i - 1];
+	return keys;
 }
 
 void
 ddir_batch_dir_enter(DdirBatch *b, uint32_t from, uint32_t to, uint32_t *slot)
 {
-	const uint64_t *hash = b->hash;
-	uint32_t	keys = from == 0 && to > 0;
+	uint32_t   *end = b->dir + 1;
 	uint32_t	s = *slot;
-	int			shift = 64 - b->dir_bits;
+	uint32_t	last;
 
-	for (uint32_t i = from > 1 ? from : 1; i < to; i++)
-		keys += hash[i] != hash[i - 1];
-	b->keys += keys;
-	if (b->dir == NULL)
+	b->keys += count_keys(b, from, to);
+	if (b->dir == NULL || from == to)
 		return;
+	last = slot_of(b, to - 1);
+	memset(end + s + 1, 0, (last - s) * sizeof(uint32_t));
 	for (uint32_t i = from; i < to; i++)
-	{
-		uint32_t	is = (uint32_t) (hash[i] >> shift);
+		end[slot_of(b, i)] = i + 1;
+	for (uint32_t k = s + 1; k < last; k++)
+		end[k] = end[k] > end[k - 1] ? end[k] : end[k - 1];
+	*slot = last;
+}
 
-		while (s < is)
-			b->dir[++s] = i;
+/*
+ * The same for rows that were copied from another batch, from row "start" on:
+ * a directory of the same size knows all but the ends.
+ */
+void
+ddir_batch_dir_copy(DdirBatch *b, uint32_t from, uint32_t to, uint32_t *slot,
+					const DdirBatch *src, uint32_t start)
+{
+	uint32_t   *end = b->dir + 1;
+	uint32_t	s = *slot;
+	uint32_t	first;
+	uint32_t	last;
+
+	if (b->dir == NULL || src->dir == NULL || b->dir_bits != src->dir_bits || from == to)
+	{
+		ddir_batch_dir_enter(b, from, to, slot);
+		return;
 	}
-	*slot = s;
+	b->keys += count_keys(b, from, to);
+	first = slot_of(b, from);
+	last = slot_of(b, to - 1);
+	for (uint32_t k = s + 1; k < first; k++)
+		end[k] = from;
+	for (uint32_t k = first; k < last; k++)
+		end[k] = src->dir[k + 1] - start + from;
+	end[last] = to;
+	*slot = last;
 }
 
 static size_t
@@ -173,8 +220,8 @@ ddir_batch_close(DdirBatch *b, uint32_t slot)
 	{
 		uint32_t	slots = (uint32_t) 1 << b->dir_bits;
 
-		while (slot < slots)
-			b->dir[++slot] = b->n;
+		for (uint32_t s = slot + 2; s <= slots; s++)
+			b->dir[s] = b->n;
 		b->bytes += ((size_t) slots + 1) * sizeof(uint32_t);
 	}
 }

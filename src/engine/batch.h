@@ -170,6 +170,10 @@ extern void ddir_batch_dir_create(DdirBatch *b, uint32_t n, uint32_t keys);
  */
 extern void ddir_batch_dir_enter(DdirBatch *b, uint32_t from, uint32_t to, uint32_t *slot);
 
+/* the same, rows having been copied from rows "start" on of another batch */
+extern void ddir_batch_dir_copy(DdirBatch *b, uint32_t from, uint32_t to, uint32_t *slot,
+								const DdirBatch *src, uint32_t start);
+
 /* no more rows: close the directory and count bytes */
 extern void ddir_batch_close(DdirBatch *b, uint32_t slot);
 

@@ -9,8 +9,9 @@
  * best first:
  *
  *	run		- one side is behind for a while: its rows are copied as they are
- *	zip		- hashes alternate: picked without branches
- *	tie		- equal hashes: rows are compared; equal rows are summed
+ *	zip		- hashes alternate: picked without branches; where all vals have 8
+ *			  bytes or more, so are rows of one key, by the first 8 (zip_key)
+ *	tie		- what zip cannot tell apart: compared; equal rows are summed
  *	group	- rows that advancing may make equal: all updates of one (key, val)
  *			  are collected, advanced, sorted and summed
  *
@@ -39,7 +40,10 @@
  * ROUND: picks of a round.  ZIP: rows zipped before looking again whether a
  * run would be better; it is taken if it has more than RUN_MIN rows and cut
  * at RUN_MAX.  Small where asserting, so that small tests cross their edges.
+ * GULP: rows looked at together where a side is GULP_RATIO times the other.
  */
+#define GULP 8
+#define GULP_RATIO 4
 #ifdef DDIR_ASSERTS
 #define ROUND 16
 #define ZIP 4
@@ -84,6 +88,8 @@ struct DdirMerge
 	Side		side[2];
 	DdirTime	floor;			/* times are joined with it */
 	bool		advance;
+	bool		by_prefix;		/* rows of one key can be zipped too */
+	int			longer;			/* side with many more rows, or -1 */
 
 	DdirBatch  *out;
 	uint32_t	room;			/* rows its lanes are made for */
@@ -252,6 +258,10 @@ ddir_merge_begin(DdirArena *arena, DdirBatch *a, DdirBatch *b, const DdirFrontie
 	}
 	side_init(&m->side[0], a, floor);
 	side_init(&m->side[1], b, floor);
+	m->by_prefix = a->mixed && b->mixed &&
+		a->val.off == NULL && a->val.width >= sizeof(uint64_t) &&
+		b->val.off == NULL && b->val.width >= sizeof(uint64_t);
+	m->longer = a->n / GULP_RATIO > b->n ? 0 : b->n / GULP_RATIO > a->n ? 1 : -1;
 	m->out = ddir_batch_create(arena, a->coords, &a->lower, &b->upper);
 	ddir_frontier_copy(&m->out->since, since);
 	ddir_frontier_join(&m->out->since, &a->since);
@@ -267,9 +277,11 @@ ddir_merge_begin(DdirArena *arena, DdirBatch *a, DdirBatch *b, const DdirFrontie
  * ----
  */
 
+/* Picks write hashes at once, having them at hand. */
 static inline void
 pick(DdirMerge *m, int side, uint32_t row)
 {
+	m->out->hash[m->out->n + m->npicks] = m->side[side].b->hash[row];
 	m->pick[m->npicks++] = row | (side ? SIDE1 : 0);
 }
 
@@ -360,9 +372,33 @@ find_run(const Side *s, const Side *other)
 	return run_end(hash, s->pos + RUN_MIN, limit, other->b->hash[other->pos]) - s->pos;
 }
 
+/* The first bytes of a val in a column whose vals have 8 or more. */
+static inline uint64_t
+prefix_at(const DdirColumn *c, uint32_t i)
+{
+	return ddir_bytes_prefix(c->bytes + (size_t) c->width * i, sizeof(uint64_t));
+}
+
+/* How many rows may be zipped such that no side can end. */
+static inline uint32_t
+zip_room(const DdirMerge *m)
+{
+	const Side *a = &m->side[0];
+	const Side *b = &m->side[1];
+	uint32_t	n = ROUND - m->npicks;
+
+	if (n > ZIP)
+		n = ZIP;
+	if (n > a->b->n - a->pos)
+		n = a->b->n - a->pos;
+	if (n > b->b->n - b->pos)
+		n = b->b->n - b->pos;
+	return n;
+}
+
 /*
- * Pick by hash until an equal one is met, or a block is full.  No side can end
- * within the block, as a row of it takes one of either.
+ * Pick by hash until both are equal or a block is full.  Which side is next
+ * cannot be predicted, so it is computed: a mask of ones for side 1.
  */
 static void
 zip(DdirMerge *m)
@@ -371,26 +407,21 @@ zip(DdirMerge *m)
 	const uint64_t *hb = m->side[1].b->hash;
 	uint32_t	i = m->side[0].pos;
 	uint32_t	j = m->side[1].pos;
-	uint32_t	n = ROUND - m->npicks;
 	uint32_t   *to = m->pick + m->npicks;
+	uint64_t   *hash = m->out->hash + m->out->n + m->npicks;
 
-	if (n > ZIP)
-		n = ZIP;
-	if (n > m->side[0].b->n - i)
-		n = m->side[0].b->n - i;
-	if (n > m->side[1].b->n - j)
-		n = m->side[1].b->n - j;
-	for (; n > 0; n--)
+	for (uint32_t n = zip_room(m); n > 0; n--)
 	{
 		uint64_t	x = ha[i];
 		uint64_t	y = hb[j];
-		uint32_t	b = y < x;
+		uint32_t	second = y < x;
 
-		if (x == y)
+		if (ddir_unlikely(x == y))
 			break;
-		*to++ = b ? j | SIDE1 : i;
-		i += 1 - b;
-		j += b;
+		*to++ = i ^ ((i ^ (j | SIDE1)) & -second);
+		*hash++ = x ^ ((x ^ y) & -(uint64_t) second);
+		i += 1 - second;
+		j += second;
 	}
 	m->npicks = to - m->pick;
 	m->side[0].pos = i;
@@ -398,8 +429,86 @@ zip(DdirMerge *m)
 }
 
 /*
+ * The same where one side has many more rows: as many as are before the next
+ * of the other are picked at once, of GULP looked at.  False: too near an end.
+ */
+static bool
+gulp(DdirMerge *m, int side)
+{
+	Side	   *s = &m->side[side];
+	Side	   *o = &m->side[1 - side];
+	const uint64_t *hs = s->b->hash;
+	const uint64_t *ho = o->b->hash;
+	uint32_t	bit = side ? SIDE1 : 0;
+	uint32_t   *to = m->pick + m->npicks;
+	uint64_t   *hash = m->out->hash + m->out->n + m->npicks;
+	uint32_t	before = s->pos + o->pos;
+
+	while (to + GULP < m->pick + ROUND && s->b->n - s->pos >= GULP && o->pos < o->b->n)
+	{
+		uint64_t	h = ho[o->pos];
+		uint32_t	n = 0;
+
+		for (uint32_t k = 0; k < GULP; k++)
+		{
+			uint64_t	x = hs[s->pos + k];
+
+			n += x < h;
+			to[k] = (s->pos + k) | bit;
+			hash[k] = x;
+		}
+		to += n;
+		hash += n;
+		s->pos += n;
+		if (n == GULP)
+			continue;
+		if (hs[s->pos] == h)
+			break;
+		*to++ = o->pos++ | (bit ^ SIDE1);
+		*hash++ = h;
+	}
+	m->npicks = to - m->pick;
+	return s->pos + o->pos > before;
+}
+
+/*
+ * Both sides stand at the same hash: the same by prefix, until one has no more
+ * of it or two are equal.  False: nothing could be picked.
+ */
+static bool
+zip_key(DdirMerge *m)
+{
+	const DdirBatch *a = m->side[0].b;
+	const DdirBatch *b = m->side[1].b;
+	uint32_t	i = m->side[0].pos;
+	uint32_t	j = m->side[1].pos;
+	uint32_t	before = m->npicks;
+	uint32_t   *to = m->pick + m->npicks;
+	uint64_t   *hash = m->out->hash + m->out->n + m->npicks;
+	uint64_t	h = a->hash[i];
+
+	for (uint32_t n = zip_room(m); n > 0 && a->hash[i] == h && b->hash[j] == h; n--)
+	{
+		uint64_t	u = prefix_at(&a->val, i);
+		uint64_t	v = prefix_at(&b->val, j);
+		uint32_t	second = v < u;
+
+		if (ddir_unlikely(u == v))
+			break;
+		*to++ = i ^ ((i ^ (j | SIDE1)) & -second);
+		*hash++ = h;
+		i += 1 - second;
+		j += second;
+	}
+	m->npicks = to - m->pick;
+	m->side[0].pos = i;
+	m->side[1].pos = j;
+	return m->npicks > before;
+}
+
+/*
  * Both sides stand at the same hash and are simple: pick by row while it is
- * the same.
+ * the same.  Where rows of one key can be zipped, that goes on after one row.
  */
 static void
 tie(DdirMerge *m)
@@ -438,6 +547,8 @@ tie(DdirMerge *m)
 			a->pos++;
 			b->pos++;
 		}
+		if (m->by_prefix)
+			break;
 	}
 }
 
@@ -765,9 +876,9 @@ apply_patches(DdirMerge *m, uint32_t n)
 	m->npatches = 0;
 }
 
-/* The n rows just copied are part of the result. */
+/* Note the times of the n rows just copied, which end the round. */
 static void
-rows_are_in(DdirMerge *m, uint32_t n)
+note_times(DdirMerge *m, uint32_t n)
 {
 	DdirBatch  *out = m->out;
 
@@ -775,8 +886,6 @@ rows_are_in(DdirMerge *m, uint32_t n)
 		for (uint32_t i = 0; i < n; i++)
 			note_time(out, out->time + ((size_t) out->n + i) * out->coords,
 					  out->n + i == 0);
-	ddir_batch_dir_enter(out, out->n, out->n + n, &m->slot);
-	out->n += n;
 }
 
 /* Copy the round's picks. */
@@ -784,21 +893,20 @@ static void
 copy_picks(DdirMerge *m)
 {
 	DdirBatch  *out = m->out;
-	const uint64_t *const hash[2] = {m->side[0].b->hash, m->side[1].b->hash};
 	uint32_t	n = m->npicks;
 
 	if (n == 0)
 		return;
 	ddir_assert(out->n + n <= m->room);
 
-	for (uint32_t i = 0; i < n; i++)
-		out->hash[out->n + i] = hash[m->pick[i] >> 31][m->pick[i] & ~SIDE1];
 	copy_keys(m, n);
 	copy_vals(m, n);
 	copy_times(m, n);
 	copy_diffs(m, n);
 	apply_patches(m, n);
-	rows_are_in(m, n);
+	note_times(m, n);
+	ddir_batch_dir_enter(out, out->n, out->n + n, &m->slot);
+	out->n += n;
 	m->npicks = 0;
 }
 
@@ -881,7 +989,9 @@ copy_run(DdirMerge *m, int side, uint32_t n)
 	if (out->time)
 		for (uint32_t i = 0; i < n; i++)
 			side_time(m, s, s->pos + i, out->time + ((size_t) out->n + i) * out->coords);
-	rows_are_in(m, n);
+	note_times(m, n);
+	ddir_batch_dir_copy(out, out->n, out->n + n, &m->slot, from, s->pos);
+	out->n += n;
 	s->pos += n;
 }
 
@@ -913,10 +1023,13 @@ work_round(DdirMerge *m)
 			break;
 		if (!simple)
 			group(m);
-		else if (a->b->hash[a->pos] == b->b->hash[b->pos])
+		else if (a->b->hash[a->pos] != b->b->hash[b->pos])
+		{
+			if (m->longer < 0 || !gulp(m, m->longer))
+				zip(m);
+		}
+		else if (!m->by_prefix || !zip_key(m))
 			tie(m);
-		else
-			zip(m);
 	}
 	copy_picks(m);
 	for (int i = 0; i < 2; i++)

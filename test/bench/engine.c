@@ -495,8 +495,8 @@ bench_triangles(void)
 int
 main(int argc, char **argv)
 {
-	mallopt(M_MMAP_THRESHOLD, 1 << 30);
-	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	mallopt(M_MMAP_MAX, 0);
+	mallopt(M_TRIM_THRESHOLD, INT32_MAX);
 	random_state = UINT64_C(0x9e3779b97f4a7c15);
 	if (argc < 2)
 	{
