@@ -138,7 +138,14 @@ known_views(void)
 		if (slot)
 			k->in = *slot;
 		db = ddir_shared_database(MyDatabaseId, false);
-		k->caught_up = db ? pg_atomic_read_u64(&db->caught_up) : 0;
+		if (db)
+		{
+			TimestampTz newest = pg_atomic_read_u64(&db->frontier_time);
+
+			k->caught_up = pg_atomic_read_u64(&db->caught_up);
+			if (k->now.state == DDIR_VIEW_LIVE)
+				k->in.frontier_time = Max(k->in.frontier_time, newest);
+		}
 		LWLockRelease(ddir_shared->lock);
 		result = lappend(result, k);
 	}

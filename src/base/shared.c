@@ -91,6 +91,7 @@ shared_startup(void)
 			pg_atomic_init_u32(&slot->sleeping, 0);
 			pg_atomic_init_u64(&slot->async_commit_end, 0);
 			pg_atomic_init_u64(&slot->frontier, 0);
+			pg_atomic_init_u64(&slot->frontier_time, 0);
 			pg_atomic_init_u64(&slot->caught_up, 0);
 			ConditionVariableInit(&slot->changed);
 		}
@@ -139,6 +140,7 @@ reset_database(DdirDatabaseSlot *slot, Oid dbid)
 	pg_atomic_write_u32(&slot->sleeping, 0);
 	pg_atomic_write_u64(&slot->async_commit_end, 0);
 	pg_atomic_write_u64(&slot->frontier, 0);
+	pg_atomic_write_u64(&slot->frontier_time, 0);
 	pg_atomic_write_u64(&slot->caught_up, 0);
 	slot->disabled = false;
 	slot->leave = 0;

@@ -126,6 +126,8 @@ typedef struct DdirDatabaseSlot
 	pg_atomic_uint64 async_commit_end;	/* newest asynchronous commit's end */
 	pg_atomic_uint64 frontier;	/* all committed before it is applied in every
 								 * view that is live */
+	pg_atomic_uint64 frontier_time; /* TimestampTz: commit of the newest
+									 * transaction before it, as far as known */
 	pg_atomic_uint64 caught_up; /* TimestampTz: when the maintainer last stood
 								 * at the end of the flushed WAL */
 	bool		disabled;		/* by ddir.disable() */

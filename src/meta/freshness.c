@@ -33,6 +33,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "base/request.h"
 #include "base/waits.h"
 #include "meta/freshness.h"
 #include "meta/view.h"
@@ -43,6 +44,7 @@
 #define LOOK_MS 1000
 /* and shared memory so often while the database has no slot in it yet */
 #define NO_SLOT_MS 20
+#define ANSWER_MS 30000
 
 /* ----
  * The target
@@ -318,6 +320,20 @@ all_populated(List *views, DdirFreshness *out)
 	return true;
 }
 
+/*
+ * A commit is in the WAL a moment before other processes are told what it did
+ * to the catalog, so the maintainer may have passed the one that mends a view
+ * without having looked.  An answer comes at the end of a turn; between two
+ * answers it has looked.
+ */
+static void
+let_maintainer_look(void)
+{
+	ConditionVariableCancelSleep();
+	for (int i = 0; i < 2; i++)
+		(void) ddir_request(DDIR_REQUEST_SETTINGS, InvalidOid, InvalidXLogRecPtr, 2, ANSWER_MS);
+}
+
 /* Does what was found by look stand? */
 static bool
 final(List *views, bool only_live, TimestampTz start, DdirFreshness *out)
@@ -339,6 +355,7 @@ ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 	TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
 	TimestampTz start = GetCurrentTimestamp();
 	DdirDatabaseSlot *prepared = NULL;
+	bool		looked = false;
 
 	memset(out, 0, sizeof(DdirFreshness));
 	out->target = target;
@@ -348,7 +365,15 @@ ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 		long		left = LOOK_MS;
 
 		if (look(views, only_live, out, &db) && final(views, only_live, start, out))
-			break;
+		{
+			if (looked || (out->result != DDIR_FRESHNESS_SUSPENDED &&
+						   out->result != DDIR_FRESHNESS_ERROR))
+				break;
+			let_maintainer_look();
+			looked = true;
+			prepared = NULL;
+			continue;
+		}
 		if (db != prepared)
 		{
 			/* get in line, then look once more */
@@ -431,10 +456,9 @@ raise_view_error(const DdirFreshness *f)
 				 errhint("The error goes away with the rows that cause it.")));
 	ereport(ERROR,
 			(errcode(sqlstate),
-			 full && f->message[0] ? errmsg_internal("%s", f->message) :
 			 errmsg("view %s is suspended", name),
-			 errdetail("View %s is suspended%s%s.", name,
-					   full && f->reason[0] ? ": " : "", full ? f->reason : ""),
+			 full ? errdetail("%s: %s", f->reason, f->message) :
+			 errdetail("Its owner can see why in ddir.views."),
 			 errhint("Its owner can call ddir.repair when the cause is gone.")));
 }
 

@@ -31,6 +31,7 @@
 #include "base/compat.h"
 #include "base/debugpoint.h"
 #include "rows/program.h"
+#include "store/stepping.h"
 #include "worker/maintainer.h"
 
 bool
@@ -175,6 +176,7 @@ ddir_step_apply(DdirMaintainer *m, DdirMaintained *v)
 	DdirApplyResult result;
 	uint64		rows = 0;
 
+	*m->stepping = v->view;
 	if (v->reconcile)
 		result = ddir_target_reconcile(v->target, false, &rows);
 	else
@@ -183,6 +185,7 @@ ddir_step_apply(DdirMaintainer *m, DdirMaintained *v)
 		(result = ddir_target_remap(v->target, false)) == DDIR_APPLY_DONE)
 		result = ddir_target_apply(v->target, false, &rows);
 
+	*m->stepping = InvalidOid;
 	switch (result)
 	{
 		case DDIR_APPLY_DONE:
@@ -308,6 +311,26 @@ apply_singly(DdirMaintainer *m)
 	}
 }
 
+/* For ddir.views: what a step has done to views that were live before. */
+static void
+count_rows(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	pg_atomic_write_u64(&m->db->frontier_time, m->position_time);
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		DdirViewSlot *slot = v->rows_written == 0 ? NULL :
+		ddir_shared_view(m->dbid, v->view, false);
+
+		if (slot)
+			slot->rows_applied = v->rows_applied;
+	}
+	LWLockRelease(ddir_shared->lock);
+}
+
 /*
  * What was written counts, and is shown to those who wait, only now.
  */
@@ -331,6 +354,7 @@ ddir_step_ended(DdirMaintainer *m, bool committed)
 			v->rows_applied += v->rows_written;
 			v->reconcile = false;
 			v->lagging = false;
+			ddir_stepping_clear(v->view);
 			if (v->state != DDIR_VIEW_LIVE)
 				ddir_views_state(m, v, DDIR_VIEW_LIVE, NULL);
 		}
@@ -338,8 +362,11 @@ ddir_step_ended(DdirMaintainer *m, bool committed)
 			v->lagging = true;
 		v->done = false;
 		v->lag_noted = false;
-		v->rows_written = 0;
 	}
+	if (committed)
+		count_rows(m);
+	foreach(lc, m->views)
+		((DdirMaintained *) lfirst(lc))->rows_written = 0;
 }
 
 typedef enum StepPhase
