@@ -12,6 +12,8 @@
  */
 #include "postgres.h"
 
+#include <signal.h>
+
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
@@ -40,9 +42,10 @@ ddir_debug_points_check(char **newval, void **extra, GucSource source)
 		const char *action = strrchr(point, ':');
 
 		if (action == NULL || action == point ||
-			(strcmp(action, ":error") != 0 && strcmp(action, ":wait") != 0))
+			(strcmp(action, ":error") != 0 && strcmp(action, ":wait") != 0 &&
+			 strcmp(action, ":crash") != 0))
 		{
-			GUC_check_errdetail("\"%s\" is neither name:error nor name:wait.", point);
+			GUC_check_errdetail("\"%s\" is none of name:error, name:wait and name:crash.", point);
 			return false;
 		}
 	}
@@ -79,6 +82,7 @@ ddir_debug_point(const char *name)
 	char	   *raw = pstrdup(ddir_debug_points);
 	bool		fail = false;
 	bool		stop = false;
+	bool		crash = false;
 	size_t		len = strlen(name);
 	List	   *points;
 	ListCell   *lc;
@@ -95,11 +99,15 @@ ddir_debug_point(const char *name)
 				stop = true;
 			else if (strcmp(point + len, ":error") == 0)
 				fail = true;
+			else if (strcmp(point + len, ":crash") == 0)
+				crash = true;
 		}
 		list_free(points);
 	}
 	pfree(raw);
 
+	if (crash)
+		kill(MyProcPid, SIGKILL);
 	if (stop)
 		wait_for_test(name);
 	if (fail)

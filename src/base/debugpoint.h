@@ -8,6 +8,7 @@
  *	name:error	- raise an error
  *	name:wait	- wait for, and let go at once, the advisory lock
  *				  pg_advisory_lock(hashtext('name'))
+ *	name:crash	- die as if killed
  *
  * A test takes the lock, sets the setting, waits until somebody waits for the
  * lock (pg_locks), does what it has to, and unlocks.  With the setting empty a

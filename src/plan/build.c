@@ -239,6 +239,7 @@ ddir_flow_keep(DdirBuild *b, DdirNode *node, int nin, const DdirStream *const *i
 	MemoryContext old = MemoryContextSwitchTo(flow->cxt);
 
 	flow->nodes = lappend(flow->nodes, node);
+	node->tag = flow->view;
 	for (int i = 0; i < nin; i++)
 	{
 		DdirLoad   *load;

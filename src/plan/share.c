@@ -279,6 +279,7 @@ use_arranged(DdirBuild *b, DdirArranged *a)
 	MemoryContextSwitchTo(old);
 	ddir_node_hold(a->node);
 	ddir_flow_keep(b, a->node, 0, NULL);
+	a->node->tag = 0;			/* of several */
 }
 
 static DdirArranged *

@@ -19,6 +19,7 @@
 #include "utils/lsyscache.h"
 
 #include "base/request.h"
+#include "store/stepping.h"
 #include "worker/maintainer.h"
 
 static char *
@@ -181,6 +182,7 @@ answer_repair(DdirMaintainer *m, Oid view, DdirReply *reply)
 	if (v == NULL)
 		return;
 	v->negative = false;
+	ddir_stepping_clear(view);
 	if (v->lowered == NULL)
 		m->look = m->all_changed = true;
 	else

@@ -688,6 +688,8 @@ build_flows(DdirMaintainer *m)
 	{
 		DdirMaintained *v = lfirst(lc);
 
+		*m->stepping = v->view;
+		DDIR_DEBUG_POINT(psprintf("hydrate-%s", v->name));
 		v->target = ddir_target_create(m->cxt, v->view);
 		v->flow = ddir_flow_build(m->share, v->view, v->owner, v->lowered->root,
 								  ddir_target_sink(v->target));

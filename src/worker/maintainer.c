@@ -39,6 +39,7 @@
 #include "base/request.h"
 #include "base/waits.h"
 #include "meta/view.h"
+#include "store/stepping.h"
 #include "worker/maintainer.h"
 
 /* What is read in one turn: enough to amortise a commit, soon enough to be seen. */
@@ -71,6 +72,7 @@ leave_slot(int code, Datum arg)
 {
 	DdirDatabaseSlot *db = (DdirDatabaseSlot *) DatumGetPointer(arg);
 
+	ddir_stepping_close(false);
 	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
 	if (db->pid == MyProcPid)
 	{
@@ -149,6 +151,7 @@ static void
 create_graph(DdirMaintainer *m)
 {
 	m->graph = ddir_graph_create((DdirArena *) m->cxt, 1);
+	ddir_graph_watch(m->graph, m->stepping);
 	m->share = ddir_share_create(AllocSetContextCreate(m->cxt, "ddir share",
 													   ALLOCSET_DEFAULT_SIZES), m->graph);
 }
@@ -453,6 +456,7 @@ ddir_maintainer_main(Datum arg)
 		proc_exit(0);			/* another one is there */
 	on_shmem_exit(leave_slot, PointerGetDatum(db));
 	m = create_maintainer(dbid, db);
+	m->stepping = ddir_stepping_open(dbid);
 	ereport(LOG,
 			(errmsg("ddir: maintainer of database %u started", dbid)));
 
@@ -490,6 +494,7 @@ ddir_maintainer_main(Datum arg)
 	/* told to step aside for database DDL: the slot must go, too */
 	if (m->decoder)
 		close_capture(m);
+	ddir_stepping_close(true);
 	ereport(LOG,
 			(errmsg("ddir: maintainer of database %u left", dbid)));
 	proc_exit(0);

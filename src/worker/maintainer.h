@@ -93,6 +93,7 @@ typedef struct DdirMaintainer
 	bool		look_again;		/* something was locked when it looked */
 	bool		all_changed;	/* any object may have changed */
 	List	   *changed;		/* of Oid: relations that may have changed */
+	volatile uint32 *stepping;	/* view at work on (store/stepping.h) */
 	bool		leaving;
 	char	   *broken;			/* the graph is unusable: why */
 } DdirMaintainer;

@@ -40,6 +40,7 @@
 #include "base/config.h"
 #include "capture/replident.h"
 #include "meta/view.h"
+#include "store/stepping.h"
 #include "worker/maintainer.h"
 
 /* What a view reads may be locked by others; see plan_view. */
@@ -453,6 +454,11 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 			ddir_views_suspend(m, v, p.refusal.sqlerrcode, p.refusal.reason,
 							   p.refusal.construct);
 	}
+	else if (fresh && ddir_stepping_crashes(v->view) >= DDIR_STEPPING_CRASHES)
+		ddir_views_suspend(m, v, ERRCODE_CRASH_SHUTDOWN,
+						   psprintf("its maintainer crashed %d times in a row while it was at work on it",
+									ddir_stepping_crashes(v->view)),
+						   "it may be what makes the server crash; ddir.repair() tries again");
 	else if (fresh)
 		ddir_views_rehydrate(m, v, "it is new here");
 	else if (v->state == DDIR_VIEW_SUSPENDED && before == NULL)
@@ -471,7 +477,9 @@ look_at_view(DdirMaintainer *m, Oid view)
 
 	if (v)
 	{
-		bool		concerned = m->all_changed || list_member_oid(m->changed, view);
+		/* what a refused view would read is not known */
+		bool		concerned = m->all_changed || v->lowered == NULL ||
+		list_member_oid(m->changed, view);
 		ListCell   *lc;
 
 		v->seen = true;
