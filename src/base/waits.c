@@ -77,3 +77,10 @@ ddir_wait_changed(DdirWait what, ConditionVariable *cv, long ms)
 	ConditionVariableSleep(cv, wait_event(what));
 	return false;
 }
+
+void
+ddir_wait_nap(long us)
+{
+	pg_usleep(us);
+	CHECK_FOR_INTERRUPTS();
+}

@@ -46,4 +46,7 @@ extern void ddir_wait_for_work(DdirWait what, pg_atomic_uint32 *sleeping,
  */
 extern bool ddir_wait_changed(DdirWait what, ConditionVariable *cv, long ms);
 
+/* So many microseconds, a few ms at most, whoever sets our latch. */
+extern void ddir_wait_nap(long us);
+
 #endif							/* DDIR_BASE_WAITS_H */

@@ -54,6 +54,17 @@ static const DdirDecodeLimits turn_limits = {
 #define CONFIRM_BYTES (16 * 1024 * 1024)
 #define IDLE_MS 5000
 
+/*
+ * Where writers keep us busy, steps are so far apart, and what commits in
+ * between shares the cost of one: the farther, the more transactions a step
+ * has.  A few steps may come sooner if there were none before, so that rare
+ * commits are seen at once.
+ */
+#define PACE_US_A_TRAY 250
+#define PACE_US_MIN 1000
+#define PACE_US_MAX 4000
+#define PACE_US_AHEAD 8000
+
 void
 ddir_maintainer_says(DdirMaintainer *m, const char *what)
 {
@@ -367,6 +378,30 @@ sleep_until_needed(DdirMaintainer *m)
 	ddir_wait_for_work(DDIR_WAIT_MAINTAINER, &m->db->sleeping, commits_waiting, m, ms);
 }
 
+/*
+ * next_step is when the next step is due if all keep the pace.  It falls
+ * behind while there are none, but only so far.
+ */
+static void
+count_step(DdirMaintainer *m)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	long		pace = Min((long) m->trays.ntrays * PACE_US_A_TRAY, PACE_US_MAX);
+
+	m->next_step = Max(m->next_step, now - PACE_US_AHEAD) + Max(pace, PACE_US_MIN);
+	/* the clock may have been set back */
+	m->next_step = Min(m->next_step, now + PACE_US_MAX);
+}
+
+static void
+keep_pace(DdirMaintainer *m)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (m->next_step > now)
+		ddir_wait_nap(Min(m->next_step - now, PACE_US_MAX));
+}
+
 static void
 absorb_invalidations(DdirMaintainer *m)
 {
@@ -391,6 +426,7 @@ read_and_step(DdirMaintainer *m)
 	if (m->broken == NULL && ddir_step_due(m))
 	{
 		ddir_maintainer_says(m, "applying changes");
+		count_step(m);
 		ddir_step_run(m);
 		keep_memory_limit(m);
 	}
@@ -440,7 +476,10 @@ turn(DdirMaintainer *m)
 	publish(m);
 	ddir_answer(m);
 	if (m->caught_up && !m->look)
+	{
+		keep_pace(m);
 		sleep_until_needed(m);
+	}
 }
 
 void

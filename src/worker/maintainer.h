@@ -88,6 +88,7 @@ typedef struct DdirMaintainer
 	XLogRecPtr	unconfirmed;	/* to be confirmed once commit_end is flushed */
 	XLogRecPtr	commit_end;
 	TimestampTz confirmed_at;
+	TimestampTz next_step;		/* due then, if writers keep us busy */
 	bool		caught_up;		/* the decoder was at the end of the WAL */
 	bool		look;			/* at the catalog again */
 	bool		look_again;		/* something was locked when it looked */
