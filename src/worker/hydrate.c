@@ -732,14 +732,29 @@ run_step(DdirMaintainer *m)
 	ddir_graph_finish(m->graph);
 }
 
+static bool
+has_statistics(Oid view)
+{
+	HeapTuple	tup = SearchSysCache1(RELOID, ObjectIdGetDatum(view));
+	bool		has = false;
+
+	if (HeapTupleIsValid(tup))
+	{
+		has = ((Form_pg_class) GETSTRUCT(tup))->reltuples >= 0;
+		ReleaseSysCache(tup);
+	}
+	return has;
+}
+
 /* The view may have been locked, renamed or dropped meanwhile. */
 static void
 analyze_view(void *arg)
 {
-	Oid			view = *(Oid *) arg;
+	DdirMaintained *v = arg;
+	Oid			view = v->view;
 
 	if (!ConditionalLockRelationOid(view, ShareUpdateExclusiveLock) ||
-		!ddir_is_view(view))
+		!ddir_is_view(view) || (v->rows_applied == 0 && has_statistics(view)))
 		return;
 	SPI_connect();
 	SPI_execute(psprintf("ANALYZE %s", ddir_relation_name(view)), false, 0);
@@ -753,7 +768,7 @@ analyze(DdirMaintained *v)
 
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	error = ddir_step_try(analyze_view, &v->view);
+	error = ddir_step_try(analyze_view, v);
 	if (error)
 		ereport(LOG,
 				(errmsg("ddir: view \"%s\" could not be analyzed: %s", v->name, error->message)));
@@ -847,7 +862,7 @@ compute(DdirMaintainer *m)
 		{
 			DdirMaintained *v = lfirst(lc);
 
-			if (v->state == DDIR_VIEW_LIVE && v->rows_applied > 0)
+			if (v->state == DDIR_VIEW_LIVE)
 				analyze(v);
 		}
 		return;
