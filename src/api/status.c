@@ -143,7 +143,7 @@ known_views(void)
 			TimestampTz newest = pg_atomic_read_u64(&db->frontier_time);
 
 			k->caught_up = pg_atomic_read_u64(&db->caught_up);
-			if (k->now.state == DDIR_VIEW_LIVE)
+			if (k->in.state == DDIR_VIEW_LIVE)
 				k->in.frontier_time = Max(k->in.frontier_time, newest);
 		}
 		LWLockRelease(ddir_shared->lock);
@@ -193,7 +193,7 @@ put_lag(Row *row, const Known *k)
 	end = GetFlushRecPtr(NULL);
 	bytes = end > k->now.frontier ? end - k->now.frontier : 0;
 	put_int8(row, bytes);
-	if (k->now.state == DDIR_VIEW_LIVE)
+	if (k->in.state == DDIR_VIEW_LIVE)
 		since = Max(since, k->caught_up);
 	if (bytes == 0)
 		put_int8(row, 0);

@@ -246,6 +246,17 @@ ddir_shared_count_views(Oid except_dbid)
  * ----
  */
 
+void
+ddir_shared_count_exit(DdirDatabaseSlot *slot, bool failed)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (TimestampDifferenceExceeds(slot->started, now, HEALTHY_MS))
+		slot->failures = 0;
+	slot->failures = failed ? slot->failures + 1 : 0;
+	slot->last_exit = now;
+}
+
 /*
  * Runs after the replication slot was let go and before the process leaves the
  * ProcArray.
@@ -254,15 +265,11 @@ static void
 release_claim(int code, Datum arg)
 {
 	DdirDatabaseSlot *slot = (DdirDatabaseSlot *) DatumGetPointer(arg);
-	TimestampTz now = GetCurrentTimestamp();
 
 	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
 	if (slot->pid == MyProcPid)
 	{
-		if (TimestampDifferenceExceeds(slot->started, now, HEALTHY_MS))
-			slot->failures = 0;
-		slot->failures = code == 0 ? 0 : slot->failures + 1;
-		slot->last_exit = now;
+		ddir_shared_count_exit(slot, code != 0);
 		slot->pid = 0;
 		slot->latch = NULL;
 		pg_atomic_write_u32(&slot->sleeping, 0);

@@ -196,6 +196,9 @@ extern int	ddir_shared_count_views(Oid except_dbid);
  */
 extern DdirDatabaseSlot *ddir_shared_claim(void);
 
+/* of a maintainer that did not do so itself; lock held */
+extern void ddir_shared_count_exit(DdirDatabaseSlot *slot, bool failed);
+
 /* Wake the launcher, or the maintainer of a database, from anywhere. */
 extern void ddir_wake_launcher(void);
 extern void ddir_wake_maintainer(Oid dbid);

@@ -357,15 +357,12 @@ static void
 maintainer_failed(Database *db)
 {
 	DdirDatabaseSlot *slot;
-	int			failures = 1;
 
 	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
 	slot = ddir_shared_database(db->dbid, false);
 	if (slot)
-		failures = ++slot->failures;
+		ddir_shared_count_exit(slot, true);
 	LWLockRelease(ddir_shared->lock);
-	db->look = true;
-	db->not_before = after(backoff_ms(failures));
 }
 
 /* ----
@@ -505,7 +502,10 @@ tend(Database *db)
 		db->running = true;
 	}
 	if (db->running && s.last_exit == db->last_exit)
+	{
 		maintainer_failed(db);
+		s = situation(db->dbid);
+	}
 	db->running = false;
 	if (s.slot && s.last_exit != db->last_exit)
 		note_exit(db, &s);
