@@ -330,7 +330,10 @@ start_maintainer(Database *db)
 	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
 	slot = ddir_shared_database(db->dbid, true);
 	if (slot)
+	{
 		slot->disabled = false;
+		slot->started = GetCurrentTimestamp();
+	}
 	LWLockRelease(ddir_shared->lock);
 	if (slot == NULL)
 	{
