@@ -99,7 +99,7 @@ static const DdirRefusalKind kinds[] = {
 	[DDIR_REFUSE_OUTER_CONDITION] = {
 		"outer_join_condition", UNSUPPORTED,
 		"a condition on both sides that is not an equality",
-		"An outer join has %s in ON; only equalities between the sides are maintained there.",
+		"An outer join has %s in its ON; between its sides only equalities are maintained.",
 		"Join on equalities; conditions on one side alone may stay in ON."
 	},
 	[DDIR_REFUSE_OUTER_EQUALITY] = {

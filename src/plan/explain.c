@@ -187,23 +187,39 @@ append_exprs(StringInfo out, const DdirRel *rel, List *context, List *exprs,
 						 expr_text(rel, context, lfirst(lc)));
 }
 
+/* Of the whole text, if its first parenthesis ends at its end. */
+char *
+ddir_text_without_parens(char *text)
+{
+	int			len = strlen(text);
+	int			depth = 0;
+
+	if (len < 2 || text[0] != '(' || text[len - 1] != ')')
+		return text;
+
+	for (int i = 0; i < len; i++)
+	{
+		/* quoted text may hold any number of them */
+		if (text[i] == '\'' || text[i] == '"')
+			return text;
+		depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+
+		if (depth == 0 && i < len - 1)
+			return text;
+	}
+	return pnstrdup(text +1, len - 2);
+}
+
 static char *
 equality_text(const DdirRel *rel, List *context, DdirEquality *eq)
 {
 	OpExpr	   *op = (OpExpr *) make_opclause(eq->eqop, BOOLOID, false, eq->left_expr,
 											  eq->right_expr, InvalidOid, eq->collation);
-	char	   *text;
-	int			len;
 
 	if (eq->null_safe)
 		return psprintf("%s is %s", expr_text(rel, context, eq->left_expr),
 						expr_text(rel, context, eq->right_expr));
-	text = expr_text(rel, context, op);
-
-	len = strlen(text);
-	if (len > 2 && text[0] == '(' && text[len - 1] == ')')
-		return pnstrdup(text +1, len - 2);
-	return text;
+	return ddir_text_without_parens(expr_text(rel, context, op));
 }
 
 static void
@@ -246,7 +262,7 @@ append_reduce(StringInfo out, const DdirRel *rel, List *context)
 {
 	ListCell   *lc;
 
-	appendStringInfoString(out, rel->aggs == NIL ? "Distinct" : "Reduce");
+	appendStringInfoString(out, rel->aggs == NIL && !rel->global ? "Distinct" : "Reduce");
 	foreach(lc, rel->keys)
 		appendStringInfo(out, "%s%s",
 						 foreach_current_index(lc) > 0 ? ", " : rel->aggs ? " by " : " ",

@@ -28,6 +28,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/plancat.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "plan/lowering.h"
@@ -547,6 +548,18 @@ lower_values(DdirLevel *level, RangeTblEntry *rte)
 	return ddir_rel_union(list_length(rels), array);
 }
 
+static char *
+table_function_name(RangeTblEntry *rte)
+{
+	RangeTblFunction *f = rte->functions ? linitial(rte->functions) : NULL;
+
+	if (rte->rtekind == RTE_TABLEFUNC)
+		return "XMLTABLE in FROM";
+	if (f && f->funcexpr && IsA(f->funcexpr, FuncExpr))
+		return psprintf("%s() in FROM", get_func_name(((FuncExpr *) f->funcexpr)->funcid));
+	return psprintf("%s in FROM", rte->eref->aliasname);
+}
+
 static DdirFrom *
 lower_item(DdirLevel *level, int rti, List *quals)
 {
@@ -572,8 +585,7 @@ lower_item(DdirLevel *level, int rti, List *quals)
 			rel = lower_cte(level, rte);
 			break;
 		default:
-			ddir_refuse_query(refusal, DDIR_REFUSE_TABLE_FUNCTION,
-							  psprintf("%s in FROM", rte->eref->aliasname));
+			ddir_refuse_query(refusal, DDIR_REFUSE_TABLE_FUNCTION, table_function_name(rte));
 	}
 	place = &level->place[rti - 1];
 	place->input = ddir_from_add_input(from, rel);
@@ -637,6 +649,23 @@ ddir_lower_inner(DdirLevel *level, List *items, List *quals, Bitmapset *nonnull)
 	return from;
 }
 
+/* A full join is less than that if rows of NULLs are filtered out above. */
+static DdirFrom *
+lower_full(DdirLevel *level, JoinExpr *join, List *quals, Bitmapset *nonnull)
+{
+	bool		left;
+	bool		right;
+
+	nonnull = bms_union(nonnull, find_nonnullable_rels((Node *) quals));
+	left = bms_overlap(nonnull, ddir_rels_in(join->larg));
+	right = bms_overlap(nonnull, ddir_rels_in(join->rarg));
+	if (left)
+		return ddir_lower_outer(level, join->larg, join->rarg, join->quals, quals, nonnull);
+	if (right)
+		return ddir_lower_outer(level, join->rarg, join->larg, join->quals, quals, nonnull);
+	ddir_refuse_query(level->run->refusal, DDIR_REFUSE_FULL_JOIN, NULL);
+}
+
 /*
  * Lower a join tree.  quals: of levels above, on relations of it alone.
  * nonnull: relations whose rows of NULLs, made by an outer join in it, would
@@ -673,7 +702,7 @@ ddir_lower_node(DdirLevel *level, Node *node, List *quals, Bitmapset *nonnull)
 			return ddir_lower_outer(level, join->rarg, join->larg, join->quals, quals,
 									nonnull);
 		default:
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_FULL_JOIN, NULL);
+			return lower_full(level, join, quals, nonnull);
 	}
 }
 

@@ -124,6 +124,9 @@ extern void ddir_vars_visit(Node *expr, DdirVarVisit fn, void *arg);
 /* what column a (from 1) is called, for people */
 extern char *ddir_rel_column_name(const DdirRel *rel, AttrNumber a);
 
+/* "(a = b)" as "a = b" */
+extern char *ddir_text_without_parens(char *text);
+
 /* text tree, one operator a line */
 extern char *ddir_rel_text(const DdirRel *rel);
 

@@ -26,13 +26,16 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteHandler.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/ruleutils.h"
 #include "utils/snapmgr.h"
 
 #include "base/compat.h"
@@ -147,6 +150,39 @@ List *
 ddir_lower_conjuncts_computed(DdirLevel *level, Node *quals)
 {
 	return conjuncts(level, quals, COMPUTED);
+}
+
+/* A level's range table as the server's deparser wants it. */
+static List *
+deparse_context(DdirLevel *level)
+{
+	PlannedStmt *stmt = makeNode(PlannedStmt);
+	List	   *names = NIL;
+	ListCell   *lc;
+
+	foreach(lc, level->query->rtable)
+	{
+		RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+		rte->rtekind = RTE_VALUES;
+		rte->eref = lfirst_node(RangeTblEntry, lc)->eref;
+		rte->inFromCl = true;
+		stmt->rtable = lappend(stmt->rtable, rte);
+		names = lappend(names, rte->eref->aliasname);
+	}
+	return deparse_context_for_plan_tree(stmt, names);
+}
+
+char *
+ddir_lower_text(DdirLevel *level, Node *expr)
+{
+	List	   *context = deparse_context(level);
+
+	if (checkExprHasSubLink(expr))
+		return NULL;
+	if (level->parent)
+		context = list_concat(context, deparse_context(level->parent));
+	return ddir_text_without_parens(deparse_expression(expr, context, true, false));
 }
 
 static bool

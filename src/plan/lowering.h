@@ -130,6 +130,12 @@ extern List *ddir_lower_conjuncts_computed(DdirLevel *level, Node *quals);
 /* Refuse a subquery that stands where it cannot. */
 extern void ddir_lower_no_sublinks(DdirLevel *level, Node *expr);
 
+/*
+ * An expression of this level, or with columns of the level around it, as the
+ * query has it; NULL if it contains a subquery.
+ */
+extern char *ddir_lower_text(DdirLevel *level, Node *expr);
+
 /* rel's rows without duplicates; eqops: of its columns, 0 = the type's own */
 extern DdirRel *ddir_lower_distinct(DdirLevel *level, DdirRel *rel, List *eqops);
 

@@ -160,7 +160,8 @@ sort_on(DdirLevel *level, OnClause *on, List *conjuncts, Bitmapset *left_rels,
 			continue;
 		}
 		if (!ddir_equality_split(clause, &left, &right, &eqop, &collation))
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_OUTER_CONDITION, NULL);
+			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_OUTER_CONDITION,
+							  ddir_lower_text(level, clause));
 		of_left = ddir_rels_of((Node *) left);
 		of_right = ddir_rels_of((Node *) right);
 		if (of_left && of_right && bms_is_subset(of_left, left_rels) &&
@@ -170,7 +171,8 @@ sort_on(DdirLevel *level, OnClause *on, List *conjuncts, Bitmapset *left_rels,
 				 bms_is_subset(of_left, right_rels))
 			add_key(level, on, right, left, ddir_equality_commute(eqop), collation);
 		else
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_OUTER_CONDITION, NULL);
+			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_OUTER_CONDITION,
+							  ddir_lower_text(level, clause));
 	}
 }
 

@@ -54,6 +54,7 @@ typedef struct Subquery
 	const char *name;			/* as the query calls it */
 	List	   *test;			/* of DdirPair *: the comparison of IN */
 	List	   *correlation;	/* of DdirPair * */
+	List	   *outer;			/* conditions on the query around it alone */
 	DdirRel    *rel;			/* columns compared, then those correlated by */
 } Subquery;
 
@@ -244,18 +245,7 @@ correlate(Subquery *sub, Node *clause, List **inner)
 
 	if (is_outer_expr(clause))
 	{
-		/* (condition IS TRUE) = true, where that cannot raise an error */
-		BooleanTest *test = makeNode(BooleanTest);
-
-		test->arg = as_outer((Expr *) clause);
-		test->booltesttype = IS_TRUE;
-		test->location = -1;
-		if (!ddir_expr_is_total((Node *) test))
-			return false;
-		pair->outer = (Expr *) test;
-		pair->eqop = BooleanEqualOperator;
-		*inner = lappend(*inner, makeBoolConst(true, false));
-		sub->correlation = lappend(sub->correlation, pair);
+		sub->outer = lappend(sub->outer, as_outer((Expr *) clause));
 		return true;
 	}
 	if (!ddir_equality_split(clause, &left, &right, &pair->eqop, &pair->collation))
@@ -312,8 +302,13 @@ extract_correlation(Subquery *sub, DdirLevel *scope, Node *node, List **inner)
 		if (!mentions_outer(lfirst(lc)))
 			rest = lappend(rest, lfirst(lc));
 		else if (!correlate(sub, lfirst(lc), inner))
+		{
+			char	   *text = ddir_lower_text(scope, lfirst(lc));
+
 			ddir_refuse_query(sub->level->run->refusal, DDIR_REFUSE_CORRELATION,
+							  text ? psprintf("%s correlated by %s", sub->name, text) :
 							  psprintf("%s correlated by more than equalities", sub->name));
+		}
 	}
 	*quals = rest == NIL ? NULL : (Node *) make_ands_explicit(rest);
 }
@@ -493,6 +488,32 @@ antijoin_with(DdirLevel *level, DdirInput *input, DdirRel *rel, List *pairs)
 	input->rel = ddir_rel_anti(input->rel, rel, equalities, NIL);
 }
 
+/*
+ * The conditions on the query around a negated subquery, as a further pair:
+ * (conditions are true) = true.  As it is looked at whether or not the subquery
+ * has rows, they may not raise errors.
+ */
+static void
+correlate_outer(Subquery *sub)
+{
+	DdirPair   *pair = palloc0(sizeof(DdirPair));
+	BooleanTest *test = makeNode(BooleanTest);
+
+	if (sub->outer == NIL)
+		return;
+	if (!ddir_expr_is_total((Node *) sub->outer))
+		ddir_refuse_query(sub->level->run->refusal, DDIR_REFUSE_CORRELATION,
+						  psprintf("%s with a condition on the query around it alone",
+								   sub->name));
+	test->arg = make_ands_explicit(sub->outer);
+	test->booltesttype = IS_TRUE;
+	test->location = -1;
+	pair->outer = (Expr *) test;
+	pair->inner = (Expr *) makeBoolConst(true, false);
+	pair->eqop = BooleanEqualOperator;
+	sub->correlation = lappend(sub->correlation, pair);
+}
+
 static void
 antijoin(DdirLevel *level, DdirFrom *from, DdirRel *rel, List *pairs)
 {
@@ -620,8 +641,16 @@ ddir_lower_sublink(DdirLevel *level, DdirFrom *from, Node *qual)
 	lower_subquery(&sub, link);
 
 	if (!sub.negated)
+	{
+		ListCell   *lc;
+
 		semijoin(level, from, sub.rel, list_concat_copy(sub.test, sub.correlation));
-	else if (!sub.in)
+		foreach(lc, sub.outer)
+			ddir_from_add_cond(from, lfirst(lc), false);
+		return;
+	}
+	correlate_outer(&sub);
+	if (!sub.in)
 		antijoin(level, from, sub.rel, sub.correlation);
 	else
 		not_in(&sub, from);

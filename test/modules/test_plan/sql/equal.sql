@@ -1,0 +1,211 @@
+--
+-- The DDIR of a query, written back as SQL, gives the rows of the query: over
+-- random small tables, many of whose values are NULL or the same.
+--
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+SET jit = off;
+
+-- a random element; NULL at times
+CREATE FUNCTION pick(anyarray) RETURNS anyelement LANGUAGE sql VOLATILE AS
+  'SELECT $1[1 + floor(random() * (cardinality($1) + 1))::int]';
+
+CREATE PROCEDURE fill() LANGUAGE plpgsql AS $$
+BEGIN
+  TRUNCATE a, b, c, d, p;
+  INSERT INTO a SELECT pick(ARRAY[0, 1, 2]), pick(ARRAY[0, 1, 2]), pick(ARRAY['p', 'q', 'r']),
+                       pick(ARRAY[1.0, 1.00, 2])
+    FROM generate_series(1, floor(random() * 7)::int);
+  INSERT INTO b SELECT pick(ARRAY[0, 1, 2]), pick(ARRAY[0, 1, 2]), pick(ARRAY['p', 'q', 'r']),
+                       pick(ARRAY[0, 1, 2])
+    FROM generate_series(1, floor(random() * 7)::int);
+  INSERT INTO c SELECT pick(ARRAY[0, 1, 2]), pick(ARRAY['p', 'q', 'r']), pick(ARRAY[1, 0, -0.0]::float8[])
+    FROM generate_series(1, floor(random() * 5)::int);
+  INSERT INTO d SELECT pick(ARRAY[0, 1, 2]), pick(ARRAY[0, 1, 2]), pick(ARRAY['p', 'q', 'r']),
+                       pick(ARRAY[true, false]), pick(ARRAY[0, 1, 2])
+    FROM generate_series(1, floor(random() * 5)::int);
+  INSERT INTO p SELECT i, pick(ARRAY[0, 1, 2]), pick(ARRAY['1', '{"a": 1}']::json[]),
+                       pick(ARRAY['(1,2)', '(0.1,0)']::point[])
+    FROM generate_series(0, 2) i WHERE random() < 0.8;
+  ANALYZE a, b, c, d, p;
+END
+$$;
+
+-- what is wrong; NULL if nothing is.  Rows are compared as text on demand,
+-- where a column has no equality.
+CREATE FUNCTION wrong(query text, as_text bool) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  rendered text := test_render(query);
+  missing bigint;
+  extra bigint;
+BEGIN
+  IF rendered IS NULL THEN
+    RETURN test_lower(query);
+  END IF;
+  IF as_text THEN
+    query := format('SELECT s::text FROM (%s) s', query);
+    rendered := format('SELECT s::text FROM (%s) s', rendered);
+  END IF;
+  EXECUTE format('SELECT count(*) FROM ((%s) EXCEPT ALL (%s)) s', query, rendered) INTO missing;
+  EXECUTE format('SELECT count(*) FROM ((%s) EXCEPT ALL (%s)) s', rendered, query) INTO extra;
+  RETURN format('%s missing, %s extra', missing, extra) WHERE missing + extra > 0;
+END
+$$;
+
+CREATE TABLE queries (id int GENERATED ALWAYS AS IDENTITY, query text, as_text bool DEFAULT false);
+INSERT INTO queries (query) VALUES
+  -- joins
+  ('SELECT * FROM a'),
+  ('SELECT a.x, b.w FROM a, b WHERE a.x = b.x AND a.y > b.y'),
+  ('SELECT a.*, b.*, c.* FROM a JOIN b ON a.x = b.x JOIN c ON c.k = b.y AND c.v = a.z'),
+  ('SELECT * FROM a NATURAL JOIN b'),
+  ('SELECT * FROM a NATURAL JOIN d'),
+  ('SELECT a.x, b.y FROM a CROSS JOIN b'),
+  ('SELECT a1.x, a2.y FROM a a1, a a2, a a3 WHERE a1.x = a2.x AND a2.y = a3.y AND a3.x <= a1.y'),
+  ('SELECT a.x FROM a JOIN b ON a.x IS NOT DISTINCT FROM b.x AND a.z = b.w'),
+  ('SELECT a.x, b.x FROM a JOIN b ON a.x = b.x OR a.y = b.y'),
+  ('SELECT a.n, c.f FROM a JOIN c ON a.n = c.f::numeric'),
+  ('SELECT d.u, a.z FROM a JOIN d ON a.z = d.u JOIN b ON b.s = d.y'),
+  ('SELECT a.x + b.y FROM a, b, c WHERE a.x + b.x = c.k'),
+  ('SELECT 1 FROM a, b WHERE a.x = 1'),
+  ('SELECT a.x / nullif(b.y, 0) FROM a, b WHERE a.x = b.x AND b.y <> 0 AND 6 / b.y > a.y'),
+  ('SELECT a.x FROM a WHERE NULL'),
+  -- outer joins
+  ('SELECT a.x, b.y, b.w FROM a LEFT JOIN b ON a.x = b.x'),
+  ('SELECT a.x, b.y FROM a RIGHT JOIN b ON a.x = b.x AND a.y = b.y'),
+  ('SELECT a.x, c.k FROM a LEFT JOIN c ON a.x = c.k AND a.z = c.v'),
+  ('SELECT a.z, d.u FROM d LEFT JOIN a ON a.z = d.u'),
+  ('SELECT d.u, a.z FROM a LEFT JOIN d ON a.z = d.u'),
+  ('SELECT b.s, c.k, a.x FROM b LEFT JOIN c ON b.s = c.k LEFT JOIN a ON a.x = c.k AND a.y = b.y'),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON a.x = b.x AND b.y > 0'),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON a.x = b.x AND a.y > 0'),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON a.x = b.x AND a.y > 0 AND b.y < 2 AND a.z LIKE ''p%'''),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON a.y > 0'),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON true'),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON false'),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON a.x = b.x WHERE b.x IS NULL'),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON a.x = b.x WHERE coalesce(b.y, 1) = a.y'),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON a.x = b.x WHERE b.y = 1'),
+  ('SELECT a.x, b.y, c.v FROM a LEFT JOIN (b LEFT JOIN c ON c.k = b.y) ON a.x = b.x'),
+  ('SELECT a.x, b.y, c.v FROM a LEFT JOIN (b JOIN c ON c.k = b.y) ON a.x = b.x AND c.v = a.z'),
+  ('SELECT a.x, b.y, c.v FROM a LEFT JOIN (b LEFT JOIN c ON c.k = b.y) ON a.x = b.x AND a.z = c.v'),
+  ('SELECT a.x, b.y, c.k, d.x FROM a LEFT JOIN b ON a.x = b.x LEFT JOIN c ON b.y = c.k LEFT JOIN d ON d.x = c.k AND d.y = a.y'),
+  ('SELECT a.x, b.y, d.g FROM a JOIN b ON a.y = b.y LEFT JOIN d ON d.x = a.x + b.x'),
+  ('SELECT a.x, s.one, s.y FROM a LEFT JOIN (SELECT 1 AS one, x, y FROM b WHERE y <> 1) s ON s.x = a.x'),
+  ('SELECT a.x, s.n FROM a LEFT JOIN (SELECT x, count(*) AS n FROM b GROUP BY x) s USING (x)'),
+  ('SELECT x, a.y, b.y FROM a LEFT JOIN b USING (x) RIGHT JOIN c ON c.k = x'),
+  ('SELECT a.x, b.x FROM a FULL JOIN b ON a.x = b.x WHERE a.y = b.y'),
+  ('SELECT a.x, b.x FROM a FULL JOIN b ON a.x = b.x WHERE a.y = 1'),
+  ('SELECT x, b.y FROM a FULL JOIN b USING (x) WHERE b.y = 1'),
+  ('SELECT a.x, b.y FROM a LEFT JOIN b ON a.x = b.x AND b.y IN (SELECT x FROM d)'),
+  ('SELECT a.n, b.y FROM b LEFT JOIN a ON a.n = b.y::numeric'),
+  -- EXISTS
+  ('SELECT * FROM a WHERE EXISTS (SELECT FROM b WHERE b.x = a.x)'),
+  ('SELECT * FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.x = a.x AND b.y = a.y)'),
+  ('SELECT * FROM a WHERE EXISTS (SELECT FROM b)'),
+  ('SELECT * FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.x = 1)'),
+  ('SELECT * FROM a WHERE NOT EXISTS (SELECT FROM b JOIN c ON c.k = b.x AND c.v = a.z WHERE b.y = a.y)'),
+  ('SELECT a.x, c.k FROM a JOIN c ON a.x = c.k WHERE NOT EXISTS (SELECT FROM b WHERE b.x = a.y AND b.w = c.v)'),
+  ('SELECT a.x, b.x FROM a LEFT JOIN b ON a.x = b.x WHERE NOT EXISTS (SELECT FROM d WHERE d.x = b.y)'),
+  ('SELECT * FROM a WHERE EXISTS (SELECT FROM b WHERE b.x = a.x AND a.y = 1) AND NOT EXISTS (SELECT FROM d WHERE d.y = a.x AND a.z = ''p'')'),
+  ('SELECT * FROM a WHERE EXISTS (SELECT FROM b WHERE b.x = a.x AND NOT EXISTS (SELECT FROM c WHERE c.k = b.y))'),
+  ('SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x LIMIT 1)'),
+  ('SELECT * FROM a WHERE EXISTS (SELECT max(x) FROM b) AND NOT EXISTS (SELECT 1 FROM b GROUP BY x HAVING count(*) > 2)'),
+  ('SELECT * FROM a WHERE EXISTS (SELECT x FROM b UNION SELECT y FROM d)'),
+  ('SELECT 1 WHERE EXISTS (SELECT FROM a) AND NOT EXISTS (SELECT FROM b WHERE x = y)'),
+  ('SELECT a.x FROM a JOIN b ON a.x = b.x AND EXISTS (SELECT FROM c WHERE c.k = b.y AND c.v = a.z)'),
+  ('SELECT * FROM a WHERE NOT (x = 1 OR EXISTS (SELECT FROM b WHERE b.x = a.x))'),
+  ('SELECT * FROM a WHERE EXISTS (SELECT FROM b WHERE b.x + 1 = a.x + 1 AND b.w IS NOT NULL)'),
+  ('SELECT * FROM a WHERE EXISTS (SELECT FROM b WHERE 1 / nullif(a.x, 0) = b.x)'),
+  -- IN
+  ('SELECT * FROM a WHERE x IN (SELECT x FROM b)'),
+  ('SELECT * FROM a WHERE x IN (SELECT k FROM c WHERE c.v = a.z)'),
+  ('SELECT * FROM a WHERE (x, z) IN (SELECT y, w FROM b)'),
+  ('SELECT * FROM a WHERE x IN (SELECT max(k) FROM c GROUP BY v) AND y IN (VALUES (1), (NULL))'),
+  ('SELECT * FROM a WHERE x = ANY (SELECT x FROM b) AND NOT (y <> ALL (SELECT y FROM b))'),
+  ('SELECT * FROM d WHERE true IN (SELECT g FROM d e WHERE e.x = d.y)'),
+  ('SELECT * FROM a WHERE 1 IN (SELECT x FROM b)'),
+  ('SELECT * FROM a WHERE n IN (SELECT f::numeric FROM c)'),
+  -- NOT IN
+  ('SELECT * FROM a WHERE x NOT IN (SELECT x FROM b)'),
+  ('SELECT * FROM a WHERE x NOT IN (SELECT x FROM b WHERE b.y = a.y)'),
+  ('SELECT * FROM a WHERE x NOT IN (SELECT k FROM c WHERE k IS NOT NULL)'),
+  ('SELECT * FROM a WHERE x <> ALL (SELECT s FROM b WHERE b.w = a.z)'),
+  ('SELECT * FROM a WHERE (x, y) NOT IN (SELECT x, y FROM b)'),
+  ('SELECT * FROM a WHERE (x, y) NOT IN (SELECT x, s FROM b WHERE b.w = a.z)'),
+  ('SELECT * FROM a WHERE (x, y, z) NOT IN (SELECT x, y, w FROM b)'),
+  ('SELECT * FROM d WHERE (x, y, u, h) NOT IN (SELECT x, y, w, s FROM b)'),
+  ('SELECT * FROM a WHERE NULL NOT IN (SELECT x FROM b)'),
+  ('SELECT * FROM a WHERE 1 NOT IN (SELECT x FROM b WHERE b.y = a.y)'),
+  ('SELECT * FROM d WHERE false NOT IN (SELECT g FROM d e WHERE e.x = d.y)'),
+  ('SELECT a.x, c.k FROM a, c WHERE a.x + c.k NOT IN (SELECT x FROM b)'),
+  ('SELECT 1 WHERE 2 NOT IN (SELECT x FROM a)'),
+  ('SELECT * FROM a WHERE x NOT IN (SELECT sum(k) FROM c)'),
+  -- groups
+  ('SELECT x, count(*), count(y), sum(y), min(z), max(n), avg(y) FROM a GROUP BY x'),
+  ('SELECT count(*), sum(x) FROM a'),
+  ('SELECT count(*) FROM a WHERE false'),
+  ('SELECT 1 FROM a HAVING count(*) > 2'),
+  ('SELECT 1 FROM a HAVING true'),
+  ('SELECT count(*) FROM a GROUP BY ()'),
+  ('SELECT count(*) + 1'),
+  ('SELECT x + 1, (x + 1) * count(*) FROM a GROUP BY x + 1 HAVING sum(y) > 1 OR x + 1 IS NULL'),
+  ('SELECT a.z, b.w, count(DISTINCT a.x), count(DISTINCT b.x), sum(a.x) FILTER (WHERE b.y > 0) FROM a JOIN b ON a.y = b.y GROUP BY a.z, b.w'),
+  ('SELECT a.x, count(b.x), bool_and(b.y > 0) FROM a LEFT JOIN b ON a.x = b.x GROUP BY a.x'),
+  ('SELECT s.m, count(*) FROM (SELECT x, max(y) AS m FROM a GROUP BY x) s GROUP BY s.m'),
+  ('SELECT coalesce(x, -1) AS k, count(*) FROM a GROUP BY 1 ORDER BY count(*), 1'),
+  ('SELECT 1, ''t'', count(*) FROM a GROUP BY 1, 2'),
+  ('SELECT max(x) FROM a GROUP BY y, y + 1'),
+  -- DISTINCT, UNION, VALUES, WITH
+  ('SELECT DISTINCT x, z FROM a'),
+  ('SELECT DISTINCT n FROM a ORDER BY n'),
+  ('SELECT DISTINCT count(*) FROM a GROUP BY x'),
+  ('SELECT DISTINCT f FROM c'),
+  ('SELECT DISTINCT 1 FROM a'),
+  ('SELECT x FROM a UNION SELECT y FROM a UNION SELECT k FROM c'),
+  ('SELECT x FROM a UNION ALL SELECT x FROM b UNION SELECT s FROM b'),
+  ('SELECT x FROM a UNION (SELECT x FROM b UNION ALL SELECT y FROM b)'),
+  ('SELECT z FROM a UNION ALL SELECT u FROM d UNION ALL SELECT NULL UNION ALL SELECT ''t'''),
+  ('SELECT x, 1 FROM a UNION ALL SELECT 2.5, y FROM b ORDER BY 1'),
+  ('SELECT FROM a UNION ALL SELECT FROM b'),
+  ('SELECT FROM a UNION SELECT FROM b'),
+  ('VALUES (1, ''a''), (2, NULL), (2, NULL)'),
+  ('SELECT a.x, t FROM a JOIN (VALUES (1, ''a''), (2, NULL), (1, upper(''b''))) v(n, t) ON v.n = a.x'),
+  ('WITH q AS (SELECT x, count(*) AS n FROM a GROUP BY x) SELECT * FROM q q1 JOIN q q2 ON q1.n = q2.n'),
+  ('WITH q AS (SELECT x FROM a), r AS (SELECT x FROM q WHERE x > 0) SELECT * FROM b WHERE x IN (SELECT x FROM r) AND NOT EXISTS (SELECT FROM q WHERE q.x = b.y)'),
+  ('SELECT * FROM (SELECT x, y FROM a WHERE y > 0) s LEFT JOIN (SELECT DISTINCT x FROM b) t ON s.x = t.x'),
+  ('SELECT s.q FROM (SELECT a.x / nullif(b.y, 0) AS q FROM a JOIN b ON a.x = b.x) s JOIN c ON c.k = s.q');
+-- functional dependency; types without equality
+INSERT INTO queries (query, as_text) VALUES
+  ('SELECT p.*, count(*) FROM p LEFT JOIN a ON a.x = p.id GROUP BY p.id', true),
+  ('SELECT p.j, p.x + count(a.x), p.pt FROM a LEFT JOIN p ON a.x = p.id GROUP BY p.id HAVING p.x > 0', true),
+  ('SELECT a.x, p.j, p.pt FROM a LEFT JOIN p ON a.y = p.id WHERE a.x NOT IN (SELECT x FROM b)', true),
+  ('SELECT j FROM p UNION ALL SELECT NULL', true);
+
+-- eight fillings of the tables; nothing may be wrong
+DO $$
+DECLARE
+  q queries;
+  message text;
+BEGIN
+  PERFORM setseed(0.42);
+  FOR i IN 1..8 LOOP
+    CALL fill();
+    FOR q IN SELECT * FROM queries ORDER BY id LOOP
+      message := wrong(q.query, q.as_text);
+      IF message IS NOT NULL THEN
+        RAISE WARNING '%: %', q.query, message;
+        DELETE FROM queries WHERE id = q.id;
+      END IF;
+    END LOOP;
+  END LOOP;
+END
+$$;
+SELECT count(*) || ' queries are right' FROM queries;
+
+DROP TABLE queries;
+DROP FUNCTION wrong;
+DROP PROCEDURE fill;
+DROP FUNCTION pick;
+TRUNCATE a, b, c, d, p;
