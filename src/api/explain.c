@@ -25,7 +25,7 @@
 #include "api/api.h"
 #include "base/compat.h"
 #include "base/request.h"
-#include "base/shared.h"
+#include "meta/freshness.h"
 #include "meta/view.h"
 #include "plan/ir.h"
 #include "plan/lower.h"
@@ -52,38 +52,6 @@ ddir_api_analyse(const char *viewname, const Query *query, Oid owner)
  * ----
  */
 
-static bool
-maintainer_runs(void)
-{
-	DdirDatabaseSlot *slot;
-	bool		result;
-
-	if (ddir_shared == NULL)
-		return false;
-	LWLockAcquire(ddir_shared->lock, LW_SHARED);
-	slot = ddir_shared_database(MyDatabaseId, false);
-	result = slot != NULL && slot->pid != 0;
-	LWLockRelease(ddir_shared->lock);
-	return result;
-}
-
-/* What runs, by the maintainer that runs it. */
-static char *
-running_plan(Oid view)
-{
-	StringInfoData text;
-	ListCell   *lc;
-
-	initStringInfo(&text);
-	foreach(lc, ddir_request(DDIR_REQUEST_EXPLAIN, view, InvalidXLogRecPtr, 1, EXPLAIN_MS))
-	{
-		char	  **line = lfirst(lc);
-
-		appendStringInfo(&text, "%s%s", text.len ? "\n" : "", line[0] ? line[0] : "");
-	}
-	return text.data;
-}
-
 /* Without the line break at its end. */
 static char *
 plan_text(const DdirRel *root)
@@ -92,22 +60,47 @@ plan_text(const DdirRel *root)
 	size_t		len = strlen(text);
 
 	while (len > 0 && text[len - 1] == '\n')
-		text[	  --len] = '\0';
+		len--;
+	text[		len] = '\0';
 	return text;
 }
 
-/* What would run. */
-static char *
-logical_plan(Oid view)
+/* What is computed; by the rights of the view's owner. */
+static void
+append_plan(StringInfo out, Oid view)
 {
 	Relation	rel = table_open(view, AccessShareLock);
 	DdirRefusal refusal = {0};
 	DdirLowered *lowered = ddir_lower(ddir_view_query(rel), rel->rd_rel->relowner, &refusal);
 
-	if (lowered == NULL)
-		ddir_refuse(RelationGetRelationName(rel), &refusal);
 	table_close(rel, AccessShareLock);
-	return psprintf("(not running)\n%s", plan_text(lowered->root));
+	if (lowered)
+		appendStringInfoString(out, plan_text(lowered->root));
+	else
+		appendStringInfo(out, "Not maintained: %s", refusal.reason);
+}
+
+/* What runs, by the maintainer that runs it; or why nothing does. */
+static void
+append_running(StringInfo out, Oid view)
+{
+	DdirFreshness f;
+	ListCell   *lc;
+
+	ddir_freshness_read(view, &f);
+	if (f.result == DDIR_FRESHNESS_DISABLED)
+		f.state = DDIR_VIEW_DISABLED;
+	appendStringInfo(out, "\n\nState: %s", ddir_view_state_name(f.state));
+	if (f.reason[0] != '\0')
+		appendStringInfo(out, " (%s)", f.reason);
+	if (f.state != DDIR_VIEW_LIVE && f.state != DDIR_VIEW_ERROR)
+		return;
+	foreach(lc, ddir_request(DDIR_REQUEST_EXPLAIN, view, InvalidXLogRecPtr, 1, EXPLAIN_MS))
+	{
+		char	  **line = lfirst(lc);
+
+		appendStringInfo(out, "\n%s", line[0] ? line[0] : "");
+	}
 }
 
 Datum
@@ -115,6 +108,7 @@ ddir_explain(PG_FUNCTION_ARGS)
 {
 	Oid			view = ddir_api_view(fcinfo, 0);
 	char	   *format = PG_ARGISNULL(1) ? "text" : text_to_cstring(PG_GETARG_TEXT_PP(1));
+	StringInfoData out;
 
 	ddir_api_require_select(view);
 	if (pg_strcasecmp(format, "text") != 0)
@@ -123,7 +117,10 @@ ddir_explain(PG_FUNCTION_ARGS)
 				 errmsg("unknown format \"%s\"", format),
 				 errdetail("A view's plan can be had as text."),
 				 errhint("Use format 'text'.")));
-	PG_RETURN_TEXT_P(cstring_to_text(maintainer_runs() ? running_plan(view) : logical_plan(view)));
+	initStringInfo(&out);
+	append_plan(&out, view);
+	append_running(&out, view);
+	PG_RETURN_TEXT_P(cstring_to_text(out.data));
 }
 
 /* ----
