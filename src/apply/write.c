@@ -18,6 +18,10 @@
  * column" to the index; which is so: rows are paired into updates only where
  * all indexed columns are equal (drain.c).
  *
+ * A TOASTed value that an update leaves as it is must not be written again:
+ * where old and new image agree in a column whose old value is in the TOAST
+ * table, the new row is given the old pointer, and the server keeps it.
+ *
  * Memory: a context of the writer's.  Values of gathered rows point into their
  * images, or into "batch", which is reset when they are written.
  *
@@ -63,9 +67,11 @@ struct DdirWriter
 	DdirActing	before;
 	int			guc_level;		/* 0: search_path was not touched */
 
-	/* rows read */
+	/* the row read last */
 	TupleTableSlot *old;
-	DdirDeltas	image;
+	ItemPointerData old_tid;
+	DdirRef		old_image;
+	DdirDeltas	image;			/* room for it */
 
 	/* rows updated */
 	TupleTableSlot *new;
@@ -179,8 +185,55 @@ ddir_writer_fetch(DdirWriter *w, const ItemPointerData *tid, DdirRef *image)
 	image->len = ddir_image_pack(w->type, w->old->tts_values, w->old->tts_isnull, NULL,
 								 &w->image);
 	image->p = w->image.val.bytes + w->image.val.len;
+	w->old_tid = *tid;
+	w->old_image = *image;
 	MemoryContextSwitchTo(old);
 	return true;
+}
+
+/* Is the old value of this column in the TOAST table? */
+static bool
+is_toasted(const DdirWriter *w, int i)
+{
+	return w->type->col[i].typlen == -1 && !w->old->tts_isnull[i] &&
+		VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(w->old->tts_values[i]));
+}
+
+/* Values of images: in line and not compressed. */
+static bool
+same_value(Datum a, Datum b)
+{
+	struct varlena *x = (struct varlena *) DatumGetPointer(a);
+	struct varlena *y = (struct varlena *) DatumGetPointer(b);
+
+	return VARSIZE_ANY_EXHDR(x) == VARSIZE_ANY_EXHDR(y) &&
+		memcmp(VARDATA_ANY(x), VARDATA_ANY(y), VARSIZE_ANY_EXHDR(x)) == 0;
+}
+
+/*
+ * The row in slot "new" replaces the one read last: keep what is TOASTed and
+ * does not change.
+ */
+static void
+keep_toasted(DdirWriter *w)
+{
+	int			natts = w->type->natts;
+	Datum	   *values;
+	bool	   *isnull;
+	int			i = 0;
+
+	while (i < natts && !is_toasted(w, i))
+		i++;
+	if (i == natts)
+		return;
+	values = palloc(natts * sizeof(Datum));
+	isnull = palloc(natts * sizeof(bool));
+	if (!ddir_image_unpack(w->type, w->old_image, NULL, values, isnull, w->row))
+		elog(ERROR, "an image just made is malformed");
+	for (; i < natts; i++)
+		if (is_toasted(w, i) && !w->new->tts_isnull[i] &&
+			same_value(values[i], w->new->tts_values[i]))
+			w->new->tts_values[i] = w->old->tts_values[i];
 }
 
 /* Nobody else should write here. */
@@ -223,6 +276,8 @@ ddir_writer_update(DdirWriter *w, ItemPointerData *tid, DdirRef image)
 	MemoryContextReset(w->row);
 	old = MemoryContextSwitchTo(w->row);
 	fill_slot(w, w->new, image, w->row);
+	if (w->old && ItemPointerEquals(&w->old_tid, tid))
+		keep_toasted(w);
 	result = written(w, table_tuple_update(w->rel, tid, w->new, w->cid, w->snapshot,
 										   InvalidSnapshot, true, &failure, &mode, &indexes));
 	if (result == DDIR_WRITTEN)

@@ -109,6 +109,20 @@ SELECT apply(:v);
 ROLLBACK;
 SELECT apply('v');
 
+-- TOASTed values that stay are not written again
+CREATE MATERIALIZED VIEW large USING ddir AS SELECT 1 AS n, 'x'::text AS a, 'y'::text AS b WITH NO DATA;
+ALTER MATERIALIZED VIEW large ALTER a SET STORAGE external, ALTER b SET STORAGE external;
+SELECT push('large', 'VALUES (1, repeat(''x'', 5000), repeat(''y'', 5000), 1::bigint)');
+SELECT reconcile('large');
+SELECT 'pg_toast.pg_toast_' || 'large'::regclass::oid AS toast \gset
+SELECT min(chunk_id) AS a, max(chunk_id) AS b FROM :toast \gset
+SELECT push('large', 'VALUES (1, repeat(''x'', 5000), repeat(''y'', 5000), -1::bigint),
+                             (2, repeat(''x'', 5000), repeat(''z'', 5000), 1)');
+SELECT apply('large');
+SELECT n, a = repeat('x', 5000) AS a, b = repeat('z', 5000) AS b FROM large;
+SELECT count(DISTINCT chunk_id), bool_or(chunk_id = :a) AS a_is_kept, bool_or(chunk_id = :b) AS b_is_kept FROM :toast;
+DROP MATERIALIZED VIEW large;
+
 -- index expressions run as the owner
 CREATE ROLE ddir_owner;
 CREATE FUNCTION who(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS
