@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/xlog.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -88,6 +89,11 @@ append_running(StringInfo out, Oid view)
 	ListCell   *lc;
 
 	ddir_freshness_read(view, &f);
+	if (RecoveryInProgress())
+	{
+		appendStringInfoString(out, "\n\nMaintained on the primary server.");
+		return;
+	}
 	if (f.result == DDIR_FRESHNESS_DISABLED)
 		f.state = DDIR_VIEW_DISABLED;
 	appendStringInfo(out, "\n\nState: %s", ddir_view_state_name(f.state));

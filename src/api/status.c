@@ -337,7 +337,10 @@ ddir_status_workers(PG_FUNCTION_ARGS)
  * ----
  */
 
-/* Without any ddir view nobody runs that could be asked, and there is nothing. */
+/*
+ * Without any ddir view, and in recovery, nobody runs that could be asked, and
+ * there is nothing.
+ */
 static bool
 nothing_runs(void)
 {
@@ -345,6 +348,8 @@ nothing_runs(void)
 	bool		result;
 
 	ddir_shared_require();
+	if (RecoveryInProgress())
+		return true;
 	LWLockAcquire(ddir_shared->lock, LW_SHARED);
 	db = ddir_shared_database(MyDatabaseId, false);
 	result = db == NULL || db->pid == 0;
