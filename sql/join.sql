@@ -106,5 +106,25 @@ COMMIT;
 \i test/sql/check_all.sql
 TABLE v_ring ORDER BY id;
 
+-- a table that once had another column, in all that keeps rows whole
+CREATE TABLE shrunk (id int, former text, k numeric, c bpchar);
+CREATE TABLE other (k numeric, c bpchar);
+INSERT INTO shrunk VALUES (1, 'a', 1, 'x'), (2, 'b', 2.0, 'y'), (3, 'c', NULL, 'z');
+INSERT INTO other VALUES (1.0, 'y');
+ALTER TABLE shrunk DROP COLUMN former;
+CREATE MATERIALIZED VIEW v_shrunk_not_exists USING ddir AS
+	SELECT id FROM shrunk s WHERE NOT EXISTS (SELECT FROM other o WHERE o.k = s.k);
+CREATE MATERIALIZED VIEW v_shrunk_not_in USING ddir AS
+	SELECT * FROM shrunk WHERE c NOT IN (SELECT c FROM other);
+CREATE MATERIALIZED VIEW v_shrunk_left USING ddir AS
+	SELECT s.*, o.c AS found FROM shrunk s LEFT JOIN other o ON o.k = s.k;
+\i test/sql/check_all.sql
+DELETE FROM other;
+INSERT INTO other VALUES (2, 'x  ');
+\i test/sql/check_all.sql
+TABLE v_shrunk_not_exists ORDER BY id;
+TABLE v_shrunk_not_in ORDER BY id;
+TABLE v_shrunk_left ORDER BY id;
+
 SET client_min_messages = warning;
-DROP TABLE l, r, x, ring CASCADE;
+DROP TABLE l, r, x, ring, shrunk, other CASCADE;

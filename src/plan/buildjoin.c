@@ -665,12 +665,46 @@ anti_is_exact(const DdirKeySpec *a, const DdirKeySpec *b)
 }
 
 /*
+ * The columns that an antijoin keeps of its left input: of a table those used,
+ * never one that was dropped.
+ */
+static Bitmapset *
+anti_columns(const DdirRel *left)
+{
+	Bitmapset  *columns = NULL;
+
+	for (int a = 1; a <= left->type->natts; a++)
+		if (OidIsValid(left->type->col[a - 1].typid) &&
+			(left->kind != DDIR_REL_SCAN || bms_is_member(a, left->used)))
+			columns = bms_add_member(columns, a);
+	return columns;
+}
+
+/* The relation with those columns only, in their places; NULL in the others. */
+static DdirRel *
+blank_others(DdirRel *rel, Bitmapset *columns)
+{
+	List	   *targets = NIL;
+
+	if (bms_num_members(columns) == rel->type->natts)
+		return rel;
+	for (int a = 1; a <= rel->type->natts; a++)
+	{
+		if (bms_is_member(a, columns))
+			targets = lappend(targets, ddir_rel_var(0, rel, a));
+		else
+			targets = lappend(targets, makeNullConst(INT4OID, -1, InvalidOid));
+	}
+	return ddir_rel_map(rel, NIL, targets);
+}
+
+/*
  * left - (left join distinct(right keys)): for keys whose bytes are not enough.
  */
 static DdirStream
 build_anti_by_join(DdirBuild *b, DdirRel *rel)
 {
-	DdirRel    *left = rel->input[0];
+	DdirRel    *left = blank_others(rel->input[0], anti_columns(rel->input[0]));
 	DdirRel    *right = rel->input[1];
 	List	   *right_keys = NIL;
 	List	   *group = NIL;
@@ -777,7 +811,7 @@ ddir_build_anti(DdirBuild *b, DdirRel *rel)
 			}
 		}
 		if (side == 0)
-			needed = bms_add_range(NULL, 1, rel->input[0]->type->natts);
+			needed = anti_columns(rel->input[0]);
 		/* the right side's arrangement may not hold more keys than asked for */
 		l->arranged = ddir_share_arrange(b, s, keys, key[side], source_columns(s, needed),
 										 not_null, side == 0 ? &l->leftover : NULL);
