@@ -392,3 +392,25 @@ ddir_identity_restore(Oid relid)
 {
 	return attempt(relid, NULL, restore);
 }
+
+List *
+ddir_identity_remembered(void)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	List	   *relids = NIL;
+
+	SPI_connect();
+	run_sql("SELECT relid FROM ddir._identity", 0, NULL, NULL, NULL, SPI_OK_SELECT);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		bool		isnull;
+		Datum		relid = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc,
+										  1, &isnull);
+		MemoryContext spi = MemoryContextSwitchTo(caller);
+
+		relids = lappend_oid(relids, DatumGetObjectId(relid));
+		MemoryContextSwitchTo(spi);
+	}
+	SPI_finish();
+	return relids;
+}

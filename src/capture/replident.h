@@ -12,6 +12,8 @@
 
 #include "postgres.h"
 
+#include "nodes/pg_list.h"
+
 typedef enum DdirIdentityResult
 {
 	DDIR_IDENTITY_SET,			/* full now (or was) */
@@ -26,5 +28,8 @@ typedef enum DdirIdentityResult
  */
 extern DdirIdentityResult ddir_identity_set_full(Oid relid, char **why);
 extern DdirIdentityResult ddir_identity_restore(Oid relid);
+
+/* The tables whose identity is to be restored one day; needs a snapshot. */
+extern List *ddir_identity_remembered(void);
 
 #endif							/* DDIR_CAPTURE_REPLIDENT_H */

@@ -17,7 +17,7 @@ COMMENT ON COLUMN ddir._database.disabled IS
 COMMENT ON COLUMN ddir._database.generation IS
 	'part of the names of the replication slot and origin; grows when they are made anew';
 COMMENT ON COLUMN ddir._database.confirmed IS
-	'last position confirmed to the slot';
+	'where the slot was given up with the last view; NULL while there is one';
 
 -- What tables' replica identity was before ddir needed their old rows logged.
 CREATE TABLE ddir._identity

@@ -37,7 +37,9 @@
 #include "base/config.h"
 #include "base/debugpoint.h"
 #include "base/request.h"
+#include "base/slots.h"
 #include "base/waits.h"
+#include "capture/replident.h"
 #include "meta/view.h"
 #include "store/stepping.h"
 #include "worker/maintainer.h"
@@ -223,6 +225,13 @@ open_capture(DdirMaintainer *m)
 								 "a replication slot is created, which waits for transactions that run, prepared ones too");
 		}
 		ddir_slot_create(m->slot);
+		foreach(lc, m->views)
+		{
+			DdirMaintained *v = lfirst(lc);
+
+			if (v->wanting)
+				ddir_views_state(m, v, DDIR_VIEW_HYDRATING, m->start_reason);
+		}
 	}
 
 	StartTransactionCommand();
@@ -239,20 +248,55 @@ open_capture(DdirMaintainer *m)
 	m->position = ddir_decode_position(m->decoder);
 }
 
-/* Nothing is to be maintained any more: leave no slot behind. */
+/*
+ * Nothing is to be maintained any more, or database DDL is under way: leave
+ * no slot behind, nor what an earlier maintainer has left.
+ */
 static void
 close_capture(DdirMaintainer *m)
 {
-	if (m->decoder == NULL)
-		return;
-	ddir_decode_close(m->decoder);
-	m->decoder = NULL;
-	ddir_slot_drop(m->slot);
-	replorigin_session_reset();
-	replorigin_session_origin = InvalidRepOriginId;
+	if (m->decoder)
+	{
+		ddir_decode_close(m->decoder);
+		m->decoder = NULL;
+		replorigin_session_reset();
+		replorigin_session_origin = InvalidRepOriginId;
+	}
+	ddir_slots_drop(m->dbid);
 	StartTransactionCommand();
-	replorigin_drop_by_name(m->slot, true, false);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	ddir_origins_drop(m->dbid);
+	if (m->views == NIL && m->progress.generation > 0 && OidIsValid(ddir_am_oid()))
+	{
+		/* views to come are not told that a slot was lost */
+		m->progress.confirmed = GetFlushRecPtr(NULL);
+		ddir_progress_write(&m->progress);
+	}
+	PopActiveSnapshot();
 	CommitTransactionCommand();
+}
+
+/* Why all views are hydrated at the start. */
+static const char *
+why_hydrate(const DdirMaintainer *m)
+{
+	char		name[NAMEDATALEN];
+	bool		usable;
+
+	if (m->progress.generation == 0)
+		return "it is new here";
+	ddir_slot_name(name, m->dbid, m->progress.generation);
+	if (!ddir_slot_exists(name, &usable))
+		return XLogRecPtrIsInvalid(m->progress.confirmed) ?
+			"the replication slot is gone" : "it is new here";
+	return usable ? "the maintainer has started anew" :
+		"the replication slot was invalidated";
+}
+
+static bool
+nothing_to_do(const DdirMaintainer *m)
+{
+	return m->views == NIL && m->tracked == NIL && !m->look_again;
 }
 
 /*
@@ -366,6 +410,8 @@ sleep_until_needed(DdirMaintainer *m)
 		ms = ms < 0 ? 20 : Min(ms, 20);
 	if (m->unconfirmed != InvalidXLogRecPtr)
 		ms = ms < 0 ? 200 : Min(ms, 200);
+	if (m->restore_at != 0)
+		ms = ms < 0 ? 1000 : Min(ms, 1000);
 	if (ms < 0)
 	{
 		ms = IDLE_MS;
@@ -412,7 +458,8 @@ absorb_invalidations(DdirMaintainer *m)
 		m->look = true;
 		m->all_changed = true;
 	}
-	if (m->look_again)
+	if (m->look_again ||
+		(m->restore_at != 0 && GetCurrentTimestamp() >= m->restore_at))
 		m->look = true;
 }
 
@@ -502,7 +549,11 @@ ddir_maintainer_main(Datum arg)
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (OidIsValid(ddir_am_oid()))
+	{
 		ddir_progress_read(&m->progress);
+		MemoryContextSwitchTo(m->cxt);
+		m->tracked = ddir_identity_remembered();
+	}
 	else
 		m->leaving = true;
 	PopActiveSnapshot();
@@ -514,25 +565,24 @@ ddir_maintainer_main(Datum arg)
 	{
 		create_graph(m);
 		ddir_views_watch(m);
+		m->start_reason = why_hydrate(m);
 		ddir_views_look(m);
-		if (m->views == NIL)
+		if (nothing_to_do(m))
 			m->leaving = true;
 	}
 	if (!m->leaving)
 	{
 		open_capture(m);
+		m->start_reason = NULL;
 		ddir_views_track(m);
 	}
 	while (!m->leaving)
 	{
 		turn(m);
-		if (m->views == NIL)
+		if (nothing_to_do(m))
 			m->leaving = true;
 	}
-
-	/* told to step aside for database DDL: the slot must go, too */
-	if (m->decoder)
-		close_capture(m);
+	close_capture(m);
 	ddir_stepping_close(true);
 	ereport(LOG,
 			(errmsg("ddir: maintainer of database %u left", dbid)));

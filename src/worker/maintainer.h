@@ -50,6 +50,7 @@ typedef struct DdirMaintained
 	bool		wanting;		/* to be hydrated */
 	bool		alone;			/* hydrated by itself: a set with it failed */
 	bool		blocked;		/* suspended because a view it reads is */
+	bool		unsure;			/* its heap may have been replaced: look at it */
 	bool		reconcile;		/* the residue is all contents, not a change */
 	bool		lagging;		/* a row in ddir._lagging says so */
 	/* in the transaction that runs; settled at its end */
@@ -80,7 +81,8 @@ typedef struct DdirMaintainer
 	DdirGraph  *graph;
 	DdirShare  *share;
 	List	   *views;			/* of DdirMaintained *, upstream first */
-	List	   *tracked;		/* of Oid: base tables decoded */
+	List	   *tracked;		/* of Oid: base tables decoded, or with a
+								 * replica identity to be restored */
 	DdirHydration *hydration;	/* NULL: none runs */
 	XLogRecPtr	position;		/* all committed before it is in the live views */
 	XLogRecPtr	reaching;		/* what it will be when the step is committed */
@@ -90,6 +92,9 @@ typedef struct DdirMaintainer
 	TimestampTz confirmed_at;
 	TimestampTz next_step;		/* due then, if writers keep us busy */
 	bool		caught_up;		/* the decoder was at the end of the WAL */
+	const char *start_reason;	/* why views found at the start are hydrated;
+								 * NULL: it has started */
+	TimestampTz restore_at;		/* to try replica identities again; 0: none */
 	bool		look;			/* at the catalog again */
 	bool		look_again;		/* something was locked when it looked */
 	bool		all_changed;	/* any object may have changed */

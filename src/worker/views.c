@@ -36,6 +36,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 #include "base/config.h"
 #include "capture/replident.h"
@@ -45,6 +46,9 @@
 
 /* What a view reads may be locked by others; see plan_view. */
 #define LOCK_TIMEOUT "5ms"
+
+/* An attempt at a replica identity may take 200 ms; so not too often. */
+#define RESTORE_MS 2000
 
 static DdirMaintainer *watching;
 
@@ -460,7 +464,7 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 									ddir_stepping_crashes(v->view)),
 						   "it may be what makes the server crash; ddir.repair() tries again");
 	else if (fresh)
-		ddir_views_rehydrate(m, v, "it is new here");
+		ddir_views_rehydrate(m, v, m->start_reason ? m->start_reason : "it is new here");
 	else if (v->state == DDIR_VIEW_SUSPENDED && before == NULL)
 		ddir_views_rehydrate(m, v, "what stood in its way is gone");
 	else if (before && strcmp(before, v->plan) != 0)
@@ -508,6 +512,7 @@ look_at_view(DdirMaintainer *m, Oid view)
 	plan_again(m, v, rel);
 	if (v->flow && !RelationIsPopulated(rel))
 		ddir_views_rehydrate(m, v, "it was emptied by REFRESH ... WITH NO DATA");
+	v->unsure = true;
 	relation_close(rel, AccessShareLock);
 }
 
@@ -625,12 +630,13 @@ void
 ddir_views_track(DdirMaintainer *m)
 {
 	List	   *wanted = NIL;
+	TimestampTz now = GetCurrentTimestamp();
+	bool		restore = m->restore_at <= now;
 	ListCell   *lc;
-	MemoryContext old;
+	MemoryContext old = MemoryContextSwitchTo(m->cxt);
 
-	if (m->decoder == NULL)
-		return;
-	old = MemoryContextSwitchTo(m->cxt);
+	if (restore)
+		m->restore_at = 0;
 	foreach(lc, m->views)
 	{
 		DdirMaintained *v = lfirst(lc);
@@ -648,9 +654,15 @@ ddir_views_track(DdirMaintainer *m)
 
 		if (list_member_oid(wanted, relid))
 			continue;
-		ddir_decode_untrack(m->decoder, relid);
+		if (m->decoder)
+			ddir_decode_untrack(m->decoder, relid);
+		if (!restore)
+			continue;
 		if (ddir_identity_restore(relid) == DDIR_IDENTITY_LOCKED)
-			continue;			/* seen again at the next look */
+		{
+			m->restore_at = TimestampTzPlusMilliseconds(now, RESTORE_MS);
+			continue;
+		}
 		m->tracked = foreach_delete_current(m->tracked, lc);
 	}
 	list_free(wanted);
