@@ -158,11 +158,35 @@ SELECT id, n, len, left(big, 3) AS start FROM v_wide ORDER BY id;
 DELETE FROM wide WHERE id = 2;
 \i test/sql/check_all.sql
 
+-- types that are altered under a view
+CREATE TYPE mood AS ENUM ('low', 'high');
+CREATE DOMAIN few AS int;
+CREATE TYPE pair AS (a int, b text);
+CREATE TABLE typed (id int, m mood, n int, p pair);
+INSERT INTO typed VALUES (1, 'low', 5, (1, 'x')), (2, 'high', 50, (1, 'x'));
+CREATE MATERIALIZED VIEW v_label USING ddir AS SELECT id, m::text AS label FROM typed;
+CREATE MATERIALIZED VIEW v_domain USING ddir AS SELECT id, n::few AS n FROM typed;
+CREATE MATERIALIZED VIEW v_pair USING ddir AS SELECT p, (p).b, count(*) AS n FROM typed GROUP BY p;
+\i test/sql/check_all.sql
+ALTER TYPE mood RENAME VALUE 'high' TO 'up';
+ALTER TYPE pair ADD ATTRIBUTE c int;
+ALTER TYPE pair DROP ATTRIBUTE a;
+INSERT INTO typed VALUES (3, 'up', 6, ('x', NULL)), (4, 'low', 7, ('x', 1));
+\i test/sql/check_all.sql
+TABLE v_label ORDER BY id;
+TABLE v_pair ORDER BY p;
+ALTER DOMAIN few ADD CONSTRAINT few CHECK (value < 10) NOT VALID;
+SELECT ddir.wait('v_domain');
+DELETE FROM typed WHERE n = 50;
+\i test/sql/check_all.sql
+
 -- readers' snapshots keep their rows
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT count(*) FROM v_owned;
 COMMIT;
 
 SET client_min_messages = warning;
-DROP TABLE t, bag, parent, child, owned, shape, wide CASCADE;
+DROP TABLE t, bag, parent, child, owned, shape, wide, typed CASCADE;
+DROP TYPE mood, pair;
+DROP DOMAIN few;
 DROP FUNCTION finish();

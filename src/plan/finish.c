@@ -151,6 +151,11 @@ check_rel(DdirLowering *run, DdirRel *rel, List **seen)
 	*seen = lappend(*seen, rel);
 	for (int i = 0; i < rel->ninputs; i++)
 		check_rel(run, rel->input[i], seen);
+	for (int i = 0; i < rel->type->natts; i++)
+		if (OidIsValid(rel->type->col[i].typid) &&
+			(rel->kind != DDIR_REL_SCAN || bms_is_member(i + 1, rel->used)))
+			run->checked.types = ddir_types_add(run->checked.types,
+												rel->type->col[i].typid);
 	if (rel->kind != DDIR_REL_REDUCE)
 		return;
 	foreach(lc, rel->keys)

@@ -34,8 +34,8 @@ typedef struct DdirLowered
 	List	   *sources;		/* of Oid: base tables and ddir views read */
 	List	   *functions;		/* of Oid: not in pg_catalog, whose
 								 * redefinition matters */
-	List	   *types;			/* of Oid: enums and domains, whose labels or
-								 * constraints matter */
+	List	   *types;			/* of Oid: enums, domains and composites, whose
+								 * labels, constraints or attributes matter */
 	bool		ambiguous;		/* the plain query has several legal answers */
 } DdirLowered;
 
@@ -48,5 +48,11 @@ extern DdirLowered *ddir_lower(const Query *query, Oid owner, DdirRefusal *refus
 
 /* ereport(ERROR) for a refused view: message names it, detail, hint */
 extern void ddir_refuse(const char *viewname, const DdirRefusal *refusal) pg_attribute_noreturn();
+
+/* what of these types matters, as text: altering one of them alters it */
+extern char *ddir_types_text(List *types);
+
+/* the list and the composite types in values of this type (typetext.c) */
+extern List *ddir_types_add(List *types, Oid typid);
 
 #endif							/* DDIR_PLAN_LOWER_H */

@@ -52,6 +52,9 @@
 
 static DdirMaintainer *watching;
 
+/* Hash values of the types that views use or have used. */
+static List *watched_types = NIL;
+
 /*
  * Invalidations: only take notes, as these are called anywhere.
  */
@@ -82,12 +85,37 @@ object_changed(Datum arg, int cacheid, uint32 hashvalue)
 	watching->all_changed = true;
 }
 
+/*
+ * Every CREATE TABLE makes a type; only those that views use make us look.
+ */
+static void
+type_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	if (hashvalue == 0 || list_member_oid(watched_types, (Oid) hashvalue))
+		object_changed(arg, cacheid, hashvalue);
+}
+
+static void
+watch_types(List *types)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	ListCell   *lc;
+
+	foreach(lc, types)
+		watched_types = list_append_unique_oid(watched_types,
+											   GetSysCacheHashValue1(TYPEOID,
+																	 ObjectIdGetDatum(lfirst_oid(lc))));
+	MemoryContextSwitchTo(old);
+}
+
 void
 ddir_views_watch(DdirMaintainer *m)
 {
 	watching = m;
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(PROCOID, object_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(ENUMOID, object_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(TYPEOID, type_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, object_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, object_changed, (Datum) 0);
 	m->look = true;
@@ -158,6 +186,20 @@ static bool
 reads(const DdirMaintained *v, Oid relid)
 {
 	return v->lowered && list_member_oid(v->lowered->sources, relid);
+}
+
+/* Is that the relation of a composite type in the view's rows? */
+static bool
+uses_type_of(const DdirMaintained *v, Oid relid)
+{
+	ListCell   *lc;
+
+	if (v->lowered == NULL || v->lowered->types == NIL)
+		return false;
+	foreach(lc, v->lowered->types)
+		if (get_typ_typrelid(lfirst_oid(lc)) == relid)
+			return true;
+	return false;
 }
 
 /* Take a view out of the graph; those that read it have been before. */
@@ -338,8 +380,8 @@ typedef struct PlanView
 } PlanView;
 
 /*
- * The plan as text, with the versions of the functions it calls: when one is
- * redefined the view must be computed again.
+ * The plan as text, with the versions of the functions it calls and the types
+ * it uses: when one is redefined the view must be computed again.
  */
 static char *
 plan_text(const DdirLowered *lowered)
@@ -359,6 +401,7 @@ plan_text(const DdirLowered *lowered)
 						 HeapTupleHeaderGetRawXmin(tup->t_data));
 		ReleaseSysCache(tup);
 	}
+	appendStringInfoString(&buf, ddir_types_text(lowered->types));
 	return buf.data;
 }
 
@@ -381,6 +424,8 @@ plan_view(void *arg)
 	v->owner = p->rel->rd_rel->relowner;
 	v->lowered = ddir_lower(ddir_view_query(p->rel), v->owner, &p->refusal);
 	v->plan = v->lowered ? plan_text(v->lowered) : NULL;
+	if (v->lowered)
+		watch_types(v->lowered->types);
 	AtEOXact_GUC(true, level);
 }
 
@@ -488,7 +533,8 @@ look_at_view(DdirMaintainer *m, Oid view)
 
 		v->seen = true;
 		foreach(lc, m->changed)
-			concerned = concerned || reads(v, lfirst_oid(lc));
+			concerned = concerned || reads(v, lfirst_oid(lc)) ||
+				uses_type_of(v, lfirst_oid(lc));
 		if (!concerned)
 			return;
 	}
