@@ -58,6 +58,12 @@
 #include "capture/scanwire.h"
 #include "rows/rowtype.h"
 
+/*
+ * Below deadlock_timeout: who has locked one table and asks for another that is
+ * locked here must not be the one that fails.  The scan is repeated.
+ */
+#define LOCK_TIMEOUT "500ms"
+
 /* A table to be read. */
 typedef struct ScanWork
 {
@@ -201,12 +207,19 @@ open_table(ScanWork *t)
 	simplify_used(t);
 }
 
+static void
+set_option(const char *name, const char *value)
+{
+	SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
+}
+
 /* By OID, as everybody else who locks several. */
 static void
 open_tables(ScanWorker *w)
 {
 	Oid			last = InvalidOid;
 
+	set_option("lock_timeout", LOCK_TIMEOUT);
 	for (int i = 0; i < w->ntables; i++)
 	{
 		ScanWork   *next = NULL;
@@ -222,6 +235,7 @@ open_tables(ScanWorker *w)
 		last = next->relid;
 		open_table(next);
 	}
+	set_option("lock_timeout", "0");
 }
 
 static void
@@ -356,12 +370,6 @@ attach(ScanWorker *w, uint32 handle, const DdirScanRequest **request)
 	queue = shm_toc_lookup(toc, DDIR_SCAN_KEY_QUEUE, false);
 	shm_mq_set_sender(queue, MyProc);
 	w->queue = shm_mq_attach(queue, segment, NULL);
-}
-
-static void
-set_option(const char *name, const char *value)
-{
-	SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
 void

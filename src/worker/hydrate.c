@@ -55,6 +55,11 @@
 /* Rows taken from the scanner in one turn of the loop. */
 #define SCAN_ROWS_A_TURN 50000
 
+/* When a scan was held up or ended by others, the next one is this much later. */
+#define SCAN_AGAIN_MS 200
+
+static TimestampTz not_before;
+
 /* A base table of the set. */
 typedef struct Source
 {
@@ -278,6 +283,7 @@ start_hydration(DdirMaintainer *m)
 	h->cxt = cxt;
 	h->views = views;
 	h->start = GetCurrentTimestamp();
+	h->retry = not_before;
 	foreach(lc, views)
 		scan_columns(((DdirMaintained *) lfirst(lc))->lowered->root, h, m);
 	MemoryContextSwitchTo(old);
@@ -465,6 +471,20 @@ take_rows(void *ctx, Oid relid, const DdirDeltas *rows)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * A scan that failed for what others did at that moment: it held them up or
+ * was ended.  Says nothing about the views.
+ */
+static bool
+scan_again(int sqlstate)
+{
+	return sqlstate == ERRCODE_LOCK_NOT_AVAILABLE ||
+		sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		sqlstate == ERRCODE_QUERY_CANCELED ||
+		sqlstate == ERRCODE_ADMIN_SHUTDOWN ||
+		sqlstate == ERRCODE_CRASH_SHUTDOWN;
+}
+
 static void
 fail_views(DdirMaintainer *m, int sqlstate, const char *message, const char *reason)
 {
@@ -472,7 +492,13 @@ fail_views(DdirMaintainer *m, int sqlstate, const char *message, const char *rea
 	ListCell   *lc;
 
 	end_hydration(m);
-	if (list_length(views) == 1)
+	if (scan_again(sqlstate))
+	{
+		not_before = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), SCAN_AGAIN_MS);
+		ereport(LOG,
+				(errmsg("ddir: a scan is repeated: %s", message)));
+	}
+	else if (list_length(views) == 1)
 		ddir_views_suspend(m, linitial(views), sqlstate, message, reason);
 	else
 		foreach(lc, views)
