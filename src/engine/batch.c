@@ -8,8 +8,9 @@
  * the directory holds a key or two whatever the keys are; within it hashes
  * are counted rather than searched, which has no branches to mispredict.
  *
- * Directories take 2 to 4 bytes a key in large batches.  Small ones, of which
- * a trace has several, get 8 to 16: for most keys looked up they have nothing,
+ * Directories have about two slots a key, so that most keys are alone in
+ * theirs, but take no more than 4 bytes a row.  Small batches, of which a
+ * trace has several, may take 8: for most keys looked up they have nothing,
  * and an empty slot says so at once.
  *
  * Memory: lanes are exact, in the batch's own arena.
@@ -23,8 +24,10 @@
 
 /* Without a directory up to here. */
 #define DIR_ROWS_MIN 32
-/* Batches of so many keys are small: see above. */
-#define DIR_KEYS_SMALL 65536
+/* Batches of less rows are small: see above. */
+#define DIR_ROWS_SMALL 65536
+/* Smaller batches are in the cache anyway, having been made lately. */
+#define PREFETCH_BYTES_MIN (128 * 1024)
 /* Hashes are counted in ranges up to this, searched in longer ones. */
 #define COUNT_MAX 48
 
@@ -119,13 +122,15 @@ ddir_batch_bytes(const DdirBatch *b)
 void
 ddir_batch_dir_create(DdirBatch *b, uint32_t n, uint32_t keys)
 {
+	uint32_t	most;
+	uint32_t	slots;
 	int			bits;
 
 	if (n < DIR_ROWS_MIN)
 		return;
-	bits = 31 - __builtin_clz(keys | 2);
-	if (keys < DIR_KEYS_SMALL)
-		bits += 2;
+	most = n < DIR_ROWS_SMALL ? n : n / 2;
+	slots = keys < most / 2 ? 2 * keys : most;
+	bits = slots < 2 ? 1 : 32 - __builtin_clz(slots - 1);
 	b->dir_bits = bits;
 	b->dir = ddir_alloc(b->arena, (((size_t) 1 << bits) + 1) * sizeof(uint32_t));
 	b->dir[0] = 0;
@@ -423,21 +428,6 @@ ddir_batch_build(DdirArena *arena, DdirDeltas *rows,
  * ----
  */
 
-/* The range to look in for a hash. */
-static inline void
-slot_range(const DdirBatch *b, uint64_t hash, uint32_t *lo, uint32_t *hi)
-{
-	*lo = 0;
-	*hi = b->n;
-	if (b->dir)
-	{
-		const uint32_t *d = b->dir + (hash >> (64 - b->dir_bits));
-
-		*lo = d[0];
-		*hi = d[1];
-	}
-}
-
 /* First of lo..hi-1 with hash >= h, or > h where "above". */
 static uint32_t
 search_hash(const uint64_t *hash, uint32_t lo, uint32_t hi, uint64_t h, bool above)
@@ -481,15 +471,14 @@ key_is(const DdirBatch *b, uint32_t i, const void *key, uint32_t keylen)
 	return r.len == keylen && (keylen == 0 || memcmp(r.p, key, keylen) == 0);
 }
 
+/* What find does in a slot that has rows. */
 uint32_t
-ddir_batch_find(const DdirBatch *b, uint64_t hash, const void *key,
-				uint32_t keylen, uint32_t *end)
+ddir_batch_search(const DdirBatch *b, uint32_t lo, uint32_t hi, uint64_t hash,
+				  const void *key, uint32_t keylen, uint32_t *end)
 {
-	uint32_t	lo;
-	uint32_t	hi;
-
-	slot_range(b, hash, &lo, &hi);
-	if (hi - lo <= COUNT_MAX)
+	if (b->hash[lo] == hash && b->hash[hi - 1] == hash)
+		;						/* the key is alone in its slot */
+	else if (hi - lo <= COUNT_MAX)
 	{
 		uint32_t	less = 0;
 		uint32_t	equal = 0;
@@ -531,8 +520,10 @@ ddir_batch_prefetch(const DdirBatch *b, uint64_t hash)
 	uint32_t	lo;
 	uint32_t	hi;
 
-	slot_range(b, hash, &lo, &hi);
-	if (b->dir == NULL || lo == hi)
+	if (b->bytes < PREFETCH_BYTES_MIN || b->dir == NULL)
+		return;
+	ddir_batch_slot(b, hash, &lo, &hi);
+	if (lo == hi)
 		return;
 	__builtin_prefetch(b->hash + lo);
 	__builtin_prefetch(b->hash + hi - 1);
@@ -560,7 +551,7 @@ ddir_batch_key_end(const DdirBatch *b, uint32_t i)
 		end++;
 	if (end == i + COUNT_MAX)
 	{
-		slot_range(b, hash, &lo, &hi);
+		ddir_batch_slot(b, hash, &lo, &hi);
 		end = search_hash(b->hash, end, hi, hash, true);
 	}
 	if (!b->mixed && end > i + 1)

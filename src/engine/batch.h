@@ -127,9 +127,37 @@ extern void ddir_batch_ref(DdirBatch *b);
 extern void ddir_batch_unref(DdirBatch *b);
 extern size_t ddir_batch_bytes(const DdirBatch *b);
 
+extern uint32_t ddir_batch_search(const DdirBatch *b, uint32_t lo, uint32_t hi,
+								  uint64_t hash, const void *key,
+								  uint32_t keylen, uint32_t *end);
+
+/* The range of rows to look in for a hash. */
+static inline void
+ddir_batch_slot(const DdirBatch *b, uint64_t hash, uint32_t *lo, uint32_t *hi)
+{
+	*lo = 0;
+	*hi = b->n;
+	if (b->dir)
+	{
+		const uint32_t *d = b->dir + (hash >> (64 - b->dir_bits));
+
+		*lo = d[0];
+		*hi = d[1];
+	}
+}
+
 /* First row of the key, and in *end the one behind its last; none: equal. */
-extern uint32_t ddir_batch_find(const DdirBatch *b, uint64_t hash, const void *key,
-								uint32_t keylen, uint32_t *end);
+static inline uint32_t
+ddir_batch_find(const DdirBatch *b, uint64_t hash, const void *key,
+				uint32_t keylen, uint32_t *end)
+{
+	uint32_t	lo;
+	uint32_t	hi;
+
+	ddir_batch_slot(b, hash, &lo, &hi);
+	*end = lo;
+	return lo == hi ? lo : ddir_batch_search(b, lo, hi, hash, key, keylen, end);
+}
 
 /* for a run of probes: bring the memory that find will touch nearer */
 extern void ddir_batch_prefetch(const DdirBatch *b, uint64_t hash);

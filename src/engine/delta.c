@@ -168,6 +168,14 @@ ddir_deltas_spread_time(DdirDeltas *d)
 			d->time[(size_t) i * d->coords + c] = d->at.c[c];
 }
 
+void
+ddir_deltas_set_time(DdirDeltas *d, uint32_t i, const uint64_t *t)
+{
+	ddir_deltas_spread_time(d);
+	for (int c = 0; c < d->coords; c++)
+		d->time[(size_t) i * d->coords + c] = t[c];
+}
+
 static void
 append_lane(DdirArena *arena, DdirLane *lane, uint32_t n, const DdirLane *src, uint32_t more)
 {

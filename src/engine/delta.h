@@ -175,6 +175,19 @@ ddir_deltas_key_room(DdirDeltas *d, size_t max)
 	return d->key.bytes + d->key.len;
 }
 
+/* Is this the time of a run without a time lane? */
+static inline bool
+ddir_deltas_is_at(const DdirDeltas *d, const uint64_t *t)
+{
+	for (int c = 0; c < d->coords; c++)
+		if (t[c] != d->at.c[c])
+			return false;
+	return true;
+}
+
+/* give row i the time t, in the lane */
+extern void ddir_deltas_set_time(DdirDeltas *d, uint32_t i, const uint64_t *t);
+
 static inline void
 ddir_deltas_close(DdirDeltas *d, uint32_t keylen, uint32_t vallen,
 				  const uint64_t *t, int64_t diff, uint32_t from)
@@ -184,7 +197,7 @@ ddir_deltas_close(DdirDeltas *d, uint32_t keylen, uint32_t vallen,
 	ddir_assert(vallen <= d->val.cap - d->val.len);
 	ddir_assert(!d->keyed || keylen <= d->key.cap - d->key.len);
 
-	if (ddir_unlikely(i == d->cap || (d->tracked && d->from == NULL)))
+	if (ddir_unlikely(i == d->cap))
 		ddir_deltas_grow(d, 1);
 	if (d->keyed)
 	{
@@ -196,16 +209,13 @@ ddir_deltas_close(DdirDeltas *d, uint32_t keylen, uint32_t vallen,
 	d->val.off[i + 1] = (uint32_t) d->val.len;
 	d->diff[i] = diff;
 	if (d->tracked)
-		d->from[i] = from;
-	if (t != NULL && d->time == NULL && ddir_time_cmp(t, d->at.c, d->coords) != 0)
-		ddir_deltas_spread_time(d);
-	if (d->time != NULL)
 	{
-		const uint64_t *is = t ? t : d->at.c;
-
-		for (int c = 0; c < d->coords; c++)
-			d->time[(size_t) i * d->coords + c] = is[c];
+		if (ddir_unlikely(d->from == NULL))
+			ddir_deltas_grow(d, 1);
+		d->from[i] = from;
 	}
+	if (ddir_unlikely(d->time != NULL || (t != NULL && !ddir_deltas_is_at(d, t))))
+		ddir_deltas_set_time(d, i, t ? t : d->at.c);
 	d->n = i + 1;
 }
 
