@@ -159,17 +159,35 @@ ddir_batch_dir_enter(DdirBatch *b, uint32_t from, uint32_t to, uint32_t *slot)
 {
 	uint32_t   *end = b->dir + 1;
 	uint32_t	s = *slot;
+	int			shift = 64 - b->dir_bits;
+	uint32_t	keys = 0;
+	uint64_t	before;
 	uint32_t	last;
+	uint32_t	most;
 
-	b->keys += count_keys(b, from, to);
 	if (b->dir == NULL || from == to)
+	{
+		b->keys += count_keys(b, from, to);
 		return;
+	}
 	last = slot_of(b, to - 1);
 	memset(end + s + 1, 0, (last - s) * sizeof(uint32_t));
+	before = from > 0 ? b->hash[from - 1] : ~b->hash[0];
 	for (uint32_t i = from; i < to; i++)
-		end[slot_of(b, i)] = i + 1;
+	{
+		uint64_t	hash = b->hash[i];
+
+		keys += hash != before;
+		before = hash;
+		end[hash >> shift] = i + 1;
+	}
+	b->keys += keys;
+	most = end[s];
 	for (uint32_t k = s + 1; k < last; k++)
-		end[k] = end[k] > end[k - 1] ? end[k] : end[k - 1];
+	{
+		most = end[k] > most ? end[k] : most;
+		end[k] = most;
+	}
 	*slot = last;
 }
 
