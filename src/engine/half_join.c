@@ -469,6 +469,18 @@ column_is_word(const DdirColumn *c)
 	return c->off == NULL && c->width == 8;
 }
 
+static inline uint64_t
+word_at(const uint8_t *bytes, uint32_t i)
+{
+	uint64_t	x;
+
+	memcpy(&x, bytes + (size_t) i * 8, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	x = __builtin_bswap64(x);
+#endif
+	return x;
+}
+
 static inline int
 val_cmp(const DdirColumn *a, uint32_t i, const DdirColumn *b, uint32_t j, bool words)
 {
@@ -477,15 +489,9 @@ val_cmp(const DdirColumn *a, uint32_t i, const DdirColumn *b, uint32_t j, bool w
 
 	if (words)
 	{
-		uint64_t	u;
-		uint64_t	v;
+		uint64_t	u = word_at(a->bytes, i);
+		uint64_t	v = word_at(b->bytes, j);
 
-		memcpy(&u, a->bytes + (size_t) i * 8, 8);
-		memcpy(&v, b->bytes + (size_t) j * 8, 8);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		u = __builtin_bswap64(u);
-		v = __builtin_bswap64(v);
-#endif
 		return (u > v) - (u < v);
 	}
 	x = ddir_column_ref(a, i);
@@ -565,45 +571,104 @@ produce_pair(const DdirHalfJoin *h, uint32_t row, int ka, uint32_t i,
 	out->n++;
 }
 
+/* Two ranges on their way to meet: rows i .. i_end of a, j .. j_end of b. */
+typedef struct Pair
+{
+	const DdirColumn *a;
+	const DdirColumn *b;
+	uint32_t	i;
+	uint32_t	i_end;
+	uint32_t	j;
+	uint32_t	j_end;
+} Pair;
+
+/*
+ * Go to the next equal vals; false if there are none.  Which side is ahead is
+ * as good as random, so among words it moves the sides without a branch.
+ */
+static bool
+next_equal_word(Pair *p)
+{
+	const uint8_t *a = p->a->bytes;
+	const uint8_t *b = p->b->bytes;
+	uint32_t	i = p->i;
+	uint32_t	i_end = p->i_end;
+	uint32_t	j = p->j;
+	uint32_t	j_end = p->j_end;
+	bool		found = false;
+
+	while (i < i_end && j < j_end)
+	{
+		uint64_t	u = word_at(a, i);
+		uint64_t	v = word_at(b, j);
+
+		if (ddir_unlikely(u == v))
+		{
+			found = true;
+			break;
+		}
+		i += u < v;
+		j += v < u;
+	}
+	p->i = i;
+	p->j = j;
+	return found;
+}
+
+static forced_inline bool
+next_equal(Pair *p, bool words)
+{
+	bool		gallop_a = (p->i_end - p->i) / GALLOP_RATIO > p->j_end - p->j;
+	bool		gallop_b = (p->j_end - p->j) / GALLOP_RATIO > p->i_end - p->i;
+
+	if (words && !gallop_a && !gallop_b)
+		return next_equal_word(p);
+	while (p->i < p->i_end && p->j < p->j_end)
+	{
+		int			c = val_cmp(p->a, p->i, p->b, p->j, words);
+
+		if (c == 0)
+			return true;
+		if (c < 0)
+			p->i = gallop_a ? gallop(p->a, p->i, p->i_end, p->b, p->j, words) : p->i + 1;
+		else
+			p->j = gallop_b ? gallop(p->b, p->j, p->j_end, p->a, p->i, words) : p->j + 1;
+	}
+	return false;
+}
+
 /*
  * Walk two ranges from where it was left.  True when done; false when the
  * output is full.
  */
-static forced_inline bool
-intersect(DdirHalfJoin *h, DdirStream *out, bool words)
+static bool
+intersect(DdirHalfJoin *h, DdirStream *out)
 {
 	const DdirRange *ra = &h->side[0].range[h->a];
 	const DdirRange *rb = &h->side[1].range[h->b];
 	const DdirBatch *a = h->side[0].batch[ra->batch];
 	const DdirBatch *b = h->side[1].batch[rb->batch];
-	uint32_t	i = h->pos_a;
-	uint32_t	j = h->pos_b;
-	bool		gallop_a = (ra->end - i) / GALLOP_RATIO > rb->end - j;
-	bool		gallop_b = (rb->end - j) / GALLOP_RATIO > ra->end - i;
+	Pair		p = {&a->val, &b->val, h->pos_a, ra->end, h->pos_b, rb->end};
+	bool		words = column_is_word(&a->val) && column_is_word(&b->val);
 
-	while (i < ra->end && j < rb->end && !stream_full(out))
+	while (words ? next_equal(&p, true) : next_equal(&p, false))
 	{
-		int			c = val_cmp(&a->val, i, &b->val, j, words);
+		uint32_t	i_end = val_end(a, p.i, p.i_end);
+		uint32_t	j_end = val_end(b, p.j, p.j_end);
 
-		if (c < 0)
-			i = gallop_a ? gallop(&a->val, i, ra->end, &b->val, j, words) : i + 1;
-		else if (c > 0)
-			j = gallop_b ? gallop(&b->val, j, rb->end, &a->val, i, words) : j + 1;
-		else
+		if (stream_full(out))
 		{
-			uint32_t	i_end = val_end(a, i, ra->end);
-			uint32_t	j_end = val_end(b, j, rb->end);
-
-			for (uint32_t x = i; x < i_end; x++)
-				for (uint32_t y = j; y < j_end; y++)
-					produce_pair(h, ra->row, ra->batch, x, rb->batch, y, out);
-			i = i_end;
-			j = j_end;
+			h->pos_a = p.i;
+			h->pos_b = p.j;
+			return false;
 		}
+		for (uint32_t i = p.i; i < i_end; i++)
+			for (uint32_t j = p.j; j < j_end; j++)
+				produce_pair(h, ra->row, ra->batch, i, rb->batch, j, out);
+		p.i = i_end;
+		p.j = j_end;
 	}
-	h->pos_a = i;
-	h->pos_b = j;
-	return i == ra->end || j == rb->end;
+	return true;
 }
 
 /* Go to a pair of ranges of the current probe. */
@@ -634,11 +699,7 @@ produce_both(DdirHalfJoin *h, DdirStream *out)
 			continue;
 		while (h->a >= 0)
 		{
-			const DdirColumn *va = &sa->batch[sa->range[h->a].batch]->val;
-			const DdirColumn *vb = &sb->batch[sb->range[h->b].batch]->val;
-
-			if (!(column_is_word(va) && column_is_word(vb) ?
-				  intersect(h, out, true) : intersect(h, out, false)))
+			if (!intersect(h, out))
 				return false;
 			if (sb->range[h->b].next >= 0)
 				pair_start(h, h->a, sb->range[h->b].next);

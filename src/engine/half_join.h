@@ -36,7 +36,7 @@
 
 /* Keys located at a time; small, so that what was prefetched is still near. */
 #ifndef DDIR_PROBE_BLOCK
-#define DDIR_PROBE_BLOCK 256
+#define DDIR_PROBE_BLOCK 64
 #endif
 
 /* Which arranged updates a row of the stream meets. */
