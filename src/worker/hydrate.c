@@ -342,6 +342,15 @@ prepare_tables(DdirMaintainer *m)
 	return true;
 }
 
+/* Columns of the images that are delivered; 0: the table is gone. */
+static int
+decoded_columns(DdirMaintainer *m, Oid relid)
+{
+	const DdirRowType *type = ddir_decode_rowtype(m->decoder, relid);
+
+	return type ? type->natts : 0;
+}
+
 static int
 columns_of(Oid relid)
 {
@@ -438,6 +447,7 @@ start_scan(DdirMaintainer *m)
 
 		t->relid = s->relid;
 		t->used = s->used;
+		t->natts = decoded_columns(m, s->relid);
 		if (HeapTupleIsValid(tup))
 		{
 			t->estimate = Max(0, ((Form_pg_class) GETSTRUCT(tup))->reltuples);
@@ -705,6 +715,32 @@ load_from_view(DdirMaintained *v, PushTo *to)
 	}
 }
 
+/* The tables of live views that the set reads can be read in this transaction. */
+static void
+require_upstream(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->hydration->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		ListCell   *cell;
+
+		foreach(cell, v->lowered->sources)
+		{
+			DdirMaintained *u = ddir_views_find(m, lfirst_oid(cell));
+
+			if (u == NULL || list_member_ptr(m->hydration->views, u))
+				continue;
+			if (u->flow == NULL || u->reconcile ||
+				ddir_target_readable(u->target, false) != DDIR_APPLY_DONE)
+				ereport(ERROR,
+						(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+						 errmsg("view \"%s\" cannot be read now", u->name)));
+		}
+	}
+}
+
 static void
 build_flows(DdirMaintainer *m)
 {
@@ -832,10 +868,21 @@ compute(DdirMaintainer *m)
 	MemoryContext old = CurrentMemoryContext;
 	volatile bool graph_ran = false;
 	volatile bool failed = false;
+	bool		later;
 	int			sqlstate = 0;
 	char	   *message = NULL;
 	ListCell   *lc;
 
+	foreach(lc, h->sources)
+	{
+		Oid			relid = ((Source *) lfirst(lc))->relid;
+
+		if (columns_of(relid) != decoded_columns(m, relid))
+		{
+			ddir_hydrate_cancel(m, "columns were added to a table meanwhile");
+			return;
+		}
+	}
 	report(m, DDIR_HYDRATION_COMPUTING);
 	PG_TRY();
 	{
@@ -844,6 +891,7 @@ compute(DdirMaintainer *m)
 		StartTransactionCommand();
 		PushActiveSnapshot(GetTransactionSnapshot());
 		DDIR_DEBUG_POINT("hydrate-compute");
+		require_upstream(m);
 		rights = ddir_rights_enter();
 		build_flows(m);
 		graph_ran = true;		/* an error leaves it unusable from here */
@@ -895,6 +943,7 @@ compute(DdirMaintainer *m)
 	}
 
 	/* whose fault it is shows when each is tried by itself */
+	later = sqlstate == ERRCODE_LOCK_NOT_AVAILABLE && !graph_ran;
 	ddir_step_ended(m, false);
 	ereport(LOG,
 			(errmsg("ddir: hydration failed: %s", message)));
@@ -906,10 +955,10 @@ compute(DdirMaintainer *m)
 			ddir_views_drop_flow(m, v);
 		v->wanting = true;
 		v->reconcile = false;
-		v->alone = list_length(views) > 1;
+		v->alone = v->alone || (list_length(views) > 1 && !later);
 	}
 	end_hydration(m);
-	if (list_length(views) == 1)
+	if (list_length(views) == 1 && !later)
 		ddir_views_suspend(m, linitial(views), sqlstate, message, "its hydration failed");
 	if (graph_ran)
 		m->broken = MemoryContextStrdup(m->cxt, "the hydration of a view failed");

@@ -80,43 +80,11 @@ ddir_maintainer_says(DdirMaintainer *m, const char *what)
  * Start and end
  */
 
+/* However the process ends, but by a crash: nothing is at work any more. */
 static void
-leave_slot(int code, Datum arg)
+forget_stepping(int code, Datum arg)
 {
-	DdirDatabaseSlot *db = (DdirDatabaseSlot *) DatumGetPointer(arg);
-
 	ddir_stepping_close(false);
-	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
-	if (db->pid == MyProcPid)
-	{
-		db->pid = 0;
-		db->latch = NULL;
-		db->step[0] = '\0';
-	}
-	LWLockRelease(ddir_shared->lock);
-	ConditionVariableBroadcast(&db->changed);
-	ddir_wake_launcher();
-}
-
-static DdirDatabaseSlot *
-take_slot(Oid dbid)
-{
-	DdirDatabaseSlot *db;
-
-	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
-	db = ddir_shared_database(dbid, true);
-	if (db && (db->pid == 0 || db->pid == MyProcPid))
-	{
-		db->pid = MyProcPid;
-		db->latch = MyLatch;
-		db->started = GetCurrentTimestamp();
-		db->step[0] = '\0';
-		pg_atomic_write_u32(&db->sleeping, 0);
-	}
-	else
-		db = NULL;
-	LWLockRelease(ddir_shared->lock);
-	return db;
 }
 
 static void
@@ -537,10 +505,10 @@ ddir_maintainer_main(Datum arg)
 	DdirMaintainer *m;
 
 	connect_to(dbid);
-	db = take_slot(dbid);
+	db = ddir_shared_claim();
 	if (db == NULL)
-		proc_exit(0);			/* another one is there */
-	on_shmem_exit(leave_slot, PointerGetDatum(db));
+		proc_exit(0);			/* another one is there, or none is wanted */
+	on_shmem_exit(forget_stepping, (Datum) 0);
 	m = create_maintainer(dbid, db);
 	m->stepping = ddir_stepping_open(dbid);
 	ereport(LOG,

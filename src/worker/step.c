@@ -46,7 +46,7 @@ ddir_step_due(const DdirMaintainer *m)
 		const DdirMaintained *v = lfirst(lc);
 
 		/* those held by others or by errors are tried again when woken */
-		if (v->flow && v->state == DDIR_VIEW_BEHIND)
+		if (v->flow && (v->state == DDIR_VIEW_BEHIND || v->unsure))
 			return true;
 	}
 	return false;
@@ -186,6 +186,7 @@ ddir_step_apply(DdirMaintainer *m, DdirMaintained *v)
 		result = ddir_target_apply(v->target, false, &rows);
 
 	*m->stepping = InvalidOid;
+	v->unsure = false;
 	switch (result)
 	{
 		case DDIR_APPLY_DONE:
@@ -228,7 +229,7 @@ ddir_step_apply(DdirMaintainer *m, DdirMaintained *v)
 static bool
 has_work(const DdirMaintained *v)
 {
-	return v->flow && (v->reconcile || ddir_target_dirty(v->target) ||
+	return v->flow && (v->reconcile || v->unsure || ddir_target_dirty(v->target) ||
 					   ddir_target_errors(v->target)->n > 0 ||
 					   v->state == DDIR_VIEW_BEHIND || v->state == DDIR_VIEW_ERROR);
 }
