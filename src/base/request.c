@@ -148,6 +148,15 @@ publish(DdirDatabaseSlot *db, DdirRequestSlot *slot, const DdirReply *reply)
 }
 
 bool
+ddir_request_waits(const DdirDatabaseSlot *db)
+{
+	for (int i = 0; i < DDIR_REQUESTS_MAX; i++)
+		if (db->request[i].state == DDIR_REQUEST_WAITING)
+			return true;
+	return false;
+}
+
+bool
 ddir_request_serve(DdirDatabaseSlot *db,
 				   void (*handler) (void *ctx, DdirRequestKind kind, Oid arg,
 									XLogRecPtr lsn, DdirReply *reply),

@@ -50,6 +50,9 @@ extern void ddir_reply_row(DdirReply *reply, int ncols, const char *const *cols)
 extern void ddir_reply_error(DdirReply *reply, int sqlstate, const char *message,
 							 const char *hint);
 
+/* Is anything waiting?  Read without a lock, so for who looks again. */
+extern bool ddir_request_waits(const DdirDatabaseSlot *db);
+
 /*
  * In the maintainer, between steps: answer all that is waiting.  True if any.
  * The handler says what is wrong by ddir_reply_error; an error that it raises

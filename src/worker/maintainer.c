@@ -343,23 +343,27 @@ keep_memory_limit(DdirMaintainer *m)
 						   "out of memory");
 }
 
+/* Asynchronous commits are flushed by us, if the setting says so. */
 static bool
-commits_waiting(void *arg)
+flush_wanted(DdirMaintainer *m)
+{
+	return ddir_flush_async_commits &&
+		pg_atomic_read_u64(&m->db->async_commit_end) > GetFlushRecPtr(NULL);
+}
+
+/*
+ * Whatever somebody may have asked for just before we sleep, without setting
+ * our latch as we did not yet: see ddir_wait_for_work.
+ */
+static bool
+work_waiting(void *arg)
 {
 	DdirMaintainer *m = arg;
 
 	return m->look || m->db->leave || m->db->recheck ||
+		ddir_request_waits(m->db) ||
+		flush_wanted(m) ||
 		GetFlushRecPtr(NULL) > ddir_decode_position(m->decoder);
-}
-
-/* Asynchronous commits are flushed by us, if the setting says so. */
-static void
-flush_async_commits(DdirMaintainer *m)
-{
-	XLogRecPtr	end = pg_atomic_read_u64(&m->db->async_commit_end);
-
-	if (ddir_flush_async_commits && end > GetFlushRecPtr(NULL))
-		XLogFlush(end);
 }
 
 static void
@@ -368,7 +372,8 @@ sleep_until_needed(DdirMaintainer *m)
 	long		ms = ddir_hydrate_patience_ms(m);
 	ListCell   *lc;
 
-	flush_async_commits(m);
+	if (flush_wanted(m))
+		XLogFlush(pg_atomic_read_u64(&m->db->async_commit_end));
 	if (ms == 0)
 		return;
 	foreach(lc, m->views)
@@ -389,7 +394,7 @@ sleep_until_needed(DdirMaintainer *m)
 		pgstat_report_activity(STATE_IDLE, "idle");
 		pgstat_report_stat(false);
 	}
-	ddir_wait_for_work(DDIR_WAIT_MAINTAINER, &m->db->sleeping, commits_waiting, m, ms);
+	ddir_wait_for_work(DDIR_WAIT_MAINTAINER, &m->db->sleeping, work_waiting, m, ms);
 }
 
 /*
