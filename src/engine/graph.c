@@ -478,15 +478,18 @@ const DdirBundle *
 ddir_graph_slice(DdirGraph *g, const DdirDeltas *rows, uint32_t start)
 {
 	DdirSlice  *s = &g->slice;
-	uint32_t	n = rows->n - start;
+	uint32_t	n = 0;
+	size_t		bytes = 0;
 
 	ddir_assert(start < rows->n);
-	if (n > DDIR_CHUNK_ROWS)
-		n = DDIR_CHUNK_ROWS;
 	if (s->room == NULL)
 		s->room = ddir_alloc(g->arena, DDIR_CHUNK_ROWS * sizeof(DdirRef));
-	for (uint32_t i = 0; i < n; i++)
-		s->room[i] = ddir_lane_ref(&rows->val, start + i);
+	while (n < DDIR_CHUNK_ROWS && start + n < rows->n && bytes < DDIR_CHUNK_BYTES)
+	{
+		s->room[n] = ddir_lane_ref(&rows->val, start + n);
+		bytes += s->room[n].len;
+		n++;
+	}
 	s->refs[0] = s->room;
 	s->bundle.n = n;
 	s->bundle.nrel = 1;

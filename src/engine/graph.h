@@ -157,8 +157,9 @@ extern void ddir_graph_cursor_now(const DdirGraph *g, DdirCursor *c, const DdirS
 extern DdirArena *ddir_graph_scratch(DdirGraph *g);
 
 /*
- * Up to DDIR_CHUNK_ROWS rows of a run, from row "start", as a bundle.  Valid
- * until rows are emitted or the next slice is made.
+ * A chunk of a run, from row "start", as a bundle: DDIR_CHUNK_ROWS rows, or
+ * fewer if they are large.  Valid until rows are emitted or the next slice is
+ * made.
  */
 extern const DdirBundle *ddir_graph_slice(DdirGraph *g, const DdirDeltas *rows,
 										  uint32_t start);

@@ -137,6 +137,47 @@ ddir_stream_bundle(const DdirStream *s, DdirBundle *b)
 	b->at = s->at.c;
 }
 
+/* How many rows from "start" on are about DDIR_CHUNK_BYTES; one at least. */
+static uint32_t
+piece_rows(const DdirStream *s, uint32_t start)
+{
+	uint32_t	i = start;
+	size_t		bytes = 0;
+
+	while (i < s->n && bytes < DDIR_CHUNK_BYTES)
+	{
+		for (uint64_t bits = s->bound; bits; bits &= bits - 1)
+			bytes += s->ref[__builtin_ctzll(bits)][i].len;
+		i++;
+	}
+	return i - start;
+}
+
+void
+ddir_stream_emit(const DdirStream *s, DdirNode *node, const DdirFunc *f,
+				 DdirDeltas *out, DdirDeltas *err)
+{
+	const DdirRef *ref[DDIR_RELATIONS_MAX];
+	DdirBundle	all;
+	DdirBundle	piece;
+
+	ddir_stream_bundle(s, &all);
+	piece = all;
+	piece.ref = ref;
+	for (uint32_t start = 0; start < s->n; start += piece.n)
+	{
+		piece.n = piece_rows(s, start);
+		for (int r = 0; r < s->nrel; r++)
+			ref[r] = all.ref[r] + start;
+		piece.diff = all.diff + start;
+		if (all.time)
+			piece.time = all.time + (size_t) start * s->coords;
+		ddir_graph_call(f, &piece, out, err);
+		ddir_node_flush_errors(node, err);
+		ddir_node_flush(node, out);
+	}
+}
+
 /* ----
  * What is to be looked at
  * ----

@@ -77,6 +77,13 @@ extern void ddir_stream_reserve(DdirStream *s, uint32_t n);
 /* as the functions see it: times are payloads */
 extern void ddir_stream_bundle(const DdirStream *s, DdirBundle *b);
 
+/*
+ * Emit what f makes of all rows as the node's, in pieces where rows are large.
+ * out and err are empty before and after.
+ */
+extern void ddir_stream_emit(const DdirStream *s, DdirNode *node, const DdirFunc *f,
+							 DdirDeltas *out, DdirDeltas *err);
+
 static inline const uint64_t *
 ddir_stream_time(const DdirStream *s, uint32_t i)
 {

@@ -71,16 +71,11 @@ typedef struct Key
 static void
 flush(Walk *walk)
 {
-	DdirNode   *node = &walk->anti->node;
-	DdirBundle	bundle;
-
 	if (walk->rows.n == 0)
 		return;
 	ddir_poll();
-	ddir_stream_bundle(&walk->rows, &bundle);
-	ddir_graph_call(&walk->anti->f, &bundle, &walk->out, &walk->err);
-	ddir_node_flush_errors(node, &walk->err);
-	ddir_node_flush(node, &walk->out);
+	ddir_stream_emit(&walk->rows, &walk->anti->node, &walk->anti->f, &walk->out,
+					 &walk->err);
 	walk->rows.n = 0;
 }
 

@@ -88,11 +88,13 @@ arrange_push(DdirNode *node, int port, const DdirDeltas *rows)
 {
 	Arrange    *arrange = (Arrange *) node;
 
-	for (uint32_t i = 0; i < rows->n; i += DDIR_CHUNK_ROWS)
+	for (uint32_t i = 0; i < rows->n;)
 	{
+		const DdirBundle *chunk = ddir_graph_slice(node->graph, rows, i);
+
 		ddir_poll();
-		ddir_graph_call(&arrange->f, ddir_graph_slice(node->graph, rows, i),
-						&arrange->pending, &arrange->err);
+		i += chunk->n;
+		ddir_graph_call(&arrange->f, chunk, &arrange->pending, &arrange->err);
 		if (arrange->err.n > 0)
 		{
 			arrange_push_errors(node, 0, &arrange->err);

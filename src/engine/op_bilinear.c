@@ -124,11 +124,10 @@ hold_batches(DdirBilinear *b, Item *item, int side, int n, DdirBatch *const *bat
 static bool
 reads_history(const DdirBilinear *b, const DdirBatch *batch)
 {
-	DdirTime	low = {{0}};
+	DdirTime	low = batch->newest;
 
-	if (batch->n == 0)
+	if (batch->n == 0 || ddir_frontier_le(&b->since, &batch->lower))
 		return false;
-	low = batch->newest;
 	for (uint32_t i = 0; i < batch->n; i++)
 	{
 		ddir_time_meet(low.c, ddir_batch_time(batch, i), low.c, b->coords);
@@ -723,12 +722,9 @@ static void
 node_pairs(void *ctx, DdirStream *pairs)
 {
 	BilinearNode *bilinear = ctx;
-	DdirBundle	bundle;
 
-	ddir_stream_bundle(pairs, &bundle);
-	ddir_graph_call(&bilinear->f, &bundle, &bilinear->out, &bilinear->err);
-	ddir_node_flush_errors(&bilinear->node, &bilinear->err);
-	ddir_node_flush(&bilinear->node, &bilinear->out);
+	ddir_stream_emit(pairs, &bilinear->node, &bilinear->f, &bilinear->out,
+					 &bilinear->err);
 }
 
 /* The first step reads all there is, as of its time. */

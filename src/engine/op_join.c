@@ -87,18 +87,6 @@ make_keys(Walk *walk, const DdirStream *stream, const DdirFunc *f, DdirDeltas *k
 	ddir_node_flush_errors(&walk->join->node, &walk->err);
 }
 
-static void
-make_output(Walk *walk, DdirStream *stream)
-{
-	DdirBundle	bundle;
-
-	ddir_stream_bundle(stream, &bundle);
-	ddir_graph_call(&walk->path->output, &bundle, &walk->out, &walk->err);
-	ddir_node_flush_errors(&walk->join->node, &walk->err);
-	ddir_node_flush(&walk->join->node, &walk->out);
-	stream->n = 0;
-}
-
 /* Send the chunk of level s on, and leave it empty. */
 static void
 walk_down(Walk *walk, int s)
@@ -114,7 +102,9 @@ walk_down(Walk *walk, int s)
 	ddir_poll();
 	if (s == walk->path->nstages)
 	{
-		make_output(walk, &level->stream);
+		ddir_stream_emit(&level->stream, &walk->join->node, &walk->path->output,
+						 &walk->out, &walk->err);
+		level->stream.n = 0;
 		return;
 	}
 
@@ -162,20 +152,32 @@ walk_start(Walk *walk, int driver, bool timed, const uint64_t *at)
 	}
 }
 
+/* How many of n rows are about DDIR_CHUNK_BYTES of keys and vals, *len. */
+static uint32_t
+whole_rows(const DdirBatch *b, uint32_t i, uint32_t n, size_t *len)
+{
+	uint32_t	k = 0;
+	uint64_t	room;
+
+	*len = 0;
+	for (; k < n && *len < DDIR_CHUNK_BYTES; k++)
+		*len += ddir_batch_key(b, i + k, &room).len + ddir_batch_val(b, i + k).len;
+	return k;
+}
+
 /*
- * Refs to key and val of rows i .. i + n as one, which in a batch they are
- * not: so they are copied, and level 0 must be empty.
+ * Refs to key and val as one, which in a batch they are not: so they are
+ * copied, and level 0 must be empty.  How many of n rows were taken.
  */
-static void
+static uint32_t
 load_whole(Walk *walk, const DdirBatch *b, uint32_t i, uint32_t n)
 {
 	DdirRef    *ref = walk->level[0].stream.ref[walk->driver];
 	DdirLane   *whole = &walk->whole;
-	size_t		len = 0;
+	size_t		len;
 	uint64_t	room;
 
-	for (uint32_t k = 0; k < n; k++)
-		len += ddir_batch_key(b, i + k, &room).len + ddir_batch_val(b, i + k).len;
+	n = whole_rows(b, i, n, &len);
 	whole->len = 0;
 	if (len > whole->cap)
 		ddir_lane_grow(ddir_graph_scratch(walk->join->node.graph), whole, len);
@@ -192,19 +194,23 @@ load_whole(Walk *walk, const DdirBatch *b, uint32_t i, uint32_t n)
 			memcpy(whole->bytes + whole->len + key.len, val.p, val.len);
 		whole->len += ref[k].len;
 	}
+	return n;
 }
 
-/* Put rows i .. i + n of a batch into level 0. */
+/* Put a chunk of a batch, from row i on, into level 0. */
 static void
-walk_load(Walk *walk, const DdirBatch *b, uint32_t i, uint32_t n)
+walk_load(Walk *walk, const DdirBatch *b, uint32_t i)
 {
 	DdirStream *s = &walk->level[0].stream;
 	const uint64_t *now = ddir_graph_now(walk->join->node.graph);
+	uint32_t	n = b->n - i;
 	int			coords = s->coords;
 
+	if (n > DDIR_CHUNK_ROWS)
+		n = DDIR_CHUNK_ROWS;
 	ddir_stream_reserve(s, n);
 	if (walk->path->with_key)
-		load_whole(walk, b, i, n);
+		n = load_whole(walk, b, i, n);
 	else
 		for (uint32_t k = 0; k < n; k++)
 			s->ref[walk->driver][k] = ddir_batch_val(b, i + k);
@@ -245,13 +251,10 @@ walk_batch(Walk *walk, int driver, const DdirBatch *b)
 	const uint64_t *at = walk->import ? now : b->at.c;
 
 	walk_start(walk, driver, !walk->import && b->time, at);
-	for (uint32_t i = 0; i < b->n; i += DDIR_CHUNK_ROWS)
+	for (uint32_t i = 0; i < b->n;)
 	{
-		uint32_t	n = b->n - i;
-
-		if (n > DDIR_CHUNK_ROWS)
-			n = DDIR_CHUNK_ROWS;
-		walk_load(walk, b, i, n);
+		walk_load(walk, b, i);
+		i += walk->level[0].stream.n;
 		walk_down(walk, 0);
 		if (walk->path->with_key)
 			walk_rest(walk);

@@ -59,11 +59,13 @@ linear_push(DdirNode *node, int port, const DdirDeltas *rows)
 {
 	Linear	   *linear = (Linear *) node;
 
-	for (uint32_t i = 0; i < rows->n; i += DDIR_CHUNK_ROWS)
+	for (uint32_t i = 0; i < rows->n;)
 	{
+		const DdirBundle *chunk = ddir_graph_slice(node->graph, rows, i);
+
 		ddir_poll();
-		ddir_graph_call(&linear->f, ddir_graph_slice(node->graph, rows, i),
-						&linear->out, &linear->err);
+		i += chunk->n;
+		ddir_graph_call(&linear->f, chunk, &linear->out, &linear->err);
 		ddir_node_flush(node, &linear->out);
 		ddir_node_flush_errors(node, &linear->err);
 	}

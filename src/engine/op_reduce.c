@@ -220,15 +220,16 @@ reduce_push(DdirNode *node, int port, const DdirDeltas *rows)
 
 	if (port >= reduce->nfold)
 		ddir_error(DDIR_ERROR_INTERNAL, "rows pushed into a reduction's arrangement");
-	for (uint32_t i = 0; i < rows->n; i += DDIR_CHUNK_ROWS)
+	for (uint32_t i = 0; i < rows->n;)
 	{
+		const DdirBundle *chunk = ddir_graph_slice(node->graph, rows, i);
 		uint32_t	n;
 
 		ddir_poll();
+		i += chunk->n;
 		reduce->port = port;
 		ddir_deltas_clear(&reduce->keyed);
-		ddir_graph_call(&reduce->keying[port], ddir_graph_slice(node->graph, rows, i),
-						&reduce->keyed, &reduce->err);
+		ddir_graph_call(&reduce->keying[port], chunk, &reduce->keyed, &reduce->err);
 		ddir_node_flush_errors(node, &reduce->err);
 
 		/* there may be more rows than were in the chunk */

@@ -73,12 +73,14 @@ threshold_push(DdirNode *node, int port, const DdirDeltas *rows)
 {
 	Threshold  *threshold = (Threshold *) node;
 
-	for (uint32_t i = 0; i < rows->n; i += DDIR_CHUNK_ROWS)
+	for (uint32_t i = 0; i < rows->n;)
 	{
+		const DdirBundle *chunk = ddir_graph_slice(node->graph, rows, i);
+
 		ddir_poll();
+		i += chunk->n;
 		ddir_deltas_clear(&threshold->keyed);
-		ddir_graph_call(&threshold->f, ddir_graph_slice(node->graph, rows, i),
-						&threshold->keyed, &threshold->err);
+		ddir_graph_call(&threshold->f, chunk, &threshold->keyed, &threshold->err);
 		ddir_node_flush_errors(node, &threshold->err);
 		count_rows(threshold);
 	}

@@ -718,6 +718,104 @@ large_runs(DdirArena *root)
 	ddir_graph_destroy(w->g);
 }
 
+/* The row as it is; the key, where there is one, is its first byte. */
+static bool
+as_it_is(void *ctx, const DdirBundle *in, DdirDeltas *out, DdirDeltas *err)
+{
+	for (uint32_t i = 0; i < in->n; i++)
+	{
+		DdirRef		row = in->ref[0][i];
+
+		/* of a join's two relations, the second is the small one */
+		if (in->nrel == 2 && in->ref[0][i].p == NULL)
+			row = in->ref[1][i];
+		ddir_deltas_push(out, row.p, 1, row.p, row.len, NULL, in->diff[i]);
+	}
+	return true;
+}
+
+typedef struct Scale
+{
+	size_t		rows;
+	size_t		most;			/* bytes in one run */
+} Scale;
+
+static void
+scale_rows(void *ctx, const DdirDeltas *rows)
+{
+	Scale	   *s = ctx;
+
+	s->rows += rows->n;
+	if (rows->val.len > s->most)
+		s->most = rows->val.len;
+}
+
+/* Rows of a third of a megabyte: chunks are by bytes as well. */
+static void
+large_rows(DdirArena *root)
+{
+	enum
+	{
+		LEN = 350000,
+		ROWS = 40
+	};
+	World	   *w = world_create(root);
+	DdirFunc	f = {as_it_is, NULL};
+	Scale		scale[4] = {{0}};
+	uint8_t    *row = ddir_alloc0(root, LEN);
+	DdirNode   *linear = ddir_linear_create(w->g, "linear", w->source[0], f);
+	DdirNode   *arr[2];
+	DdirStage	stage[2] = {{.rel = 1,.arr = 1,.rel2 = -1}, {.rel = 0,.arr = 0,.rel2 = -1}};
+	DdirPath	path[2] = {{.arr = 0,.with_key = true}, {.arr = 1}};
+	DdirNode   *view[4];
+	DdirDeltas	d;
+
+	for (int s = 0; s < 2; s++)
+	{
+		arr[s] = ddir_arrange_create(w->g, "arr", w->source[s], f);
+		stage[s].key = f;
+		path[s].nstages = 1;
+		path[s].stages = &stage[s];
+		path[s].output = f;
+	}
+	view[0] = linear;
+	view[1] = ddir_antijoin_create(w->g, "anti", arr[0], arr[1], f);
+	view[2] = ddir_bilinear_create(w->g, "join", arr[0], arr[1], f);
+	view[3] = ddir_join_create(w->g, "delta", 2, 2, arr, path, 0);
+	for (int v = 0; v < 4; v++)
+	{
+		DdirSinkFns fns = {&scale[v], scale_rows, scale_rows};
+
+		ddir_sink_create(w->g, "out", view[v], fns);
+	}
+
+	for (int step = 0; step < 2; step++)
+	{
+		begin(w);
+		ddir_deltas_init(&d, root, 1, false);
+		d.at.c[0] = w->t;
+		if (step == 0)
+			for (int i = 0; i < ROWS; i++)
+			{
+				row[1] = i;
+				ddir_deltas_push(&d, NULL, 0, row, LEN, NULL, 1);
+			}
+		else
+			ddir_deltas_push(&d, NULL, 0, row, 1, NULL, 1);
+		ddir_node_push(w->source[step], 0, &d);
+		ddir_deltas_free(&d);
+		ddir_graph_finish(w->g);
+	}
+	/* all rows went through the antijoin, and went back */
+	CHECK_EQ(scale[0].rows, ROWS);
+	CHECK_EQ(scale[1].rows, 2 * ROWS);
+	CHECK_EQ(scale[2].rows, ROWS);
+	CHECK_EQ(scale[3].rows, ROWS);
+	for (int v = 0; v < 4; v++)
+		CHECK(scale[v].most <= DDIR_CHUNK_BYTES + 2 * LEN);
+	ddir_graph_destroy(w->g);
+}
+
 /* ----
  * Allocations that fail
  * ----
@@ -757,6 +855,7 @@ main(int argc, char **argv)
 		UNIT_CASE(history_is_compacted),
 		UNIT_CASE(stats),
 		UNIT_CASE(large_runs),
+		UNIT_CASE(large_rows),
 		UNIT_CASE(failing_allocations),
 	};
 

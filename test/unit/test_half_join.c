@@ -22,6 +22,7 @@
 #define ddir_stream_start small_stream_start
 #define ddir_stream_reserve small_stream_reserve
 #define ddir_stream_bundle small_stream_bundle
+#define ddir_stream_emit small_stream_emit
 #define ddir_half_join_init small_half_join_init
 #define ddir_half_join_begin small_half_join_begin
 #define ddir_half_join_also small_half_join_also
