@@ -9,8 +9,8 @@
  * best first:
  *
  *	run		- one side is behind for a while: its rows are copied as they are
- *	zip		- hashes alternate: picked without branches; where all vals have 8
- *			  bytes or more, so are rows of one key, by the first 8 (zip_key)
+ *	zip		- hashes alternate: picked without branches; where keys have many
+ *			  rows and vals 8 bytes or more, by the first 8 of those too
  *	tie		- what zip cannot tell apart: compared; equal rows are summed
  *	group	- rows that advancing may make equal: all updates of one (key, val)
  *			  are collected, advanced, sorted and summed
@@ -36,14 +36,18 @@
  */
 #include "engine/batch.h"
 
+#define forced_inline inline __attribute__((always_inline))
+
 /*
  * ROUND: picks of a round.  ZIP: rows zipped before looking again whether a
  * run would be better; it is taken if it has more than RUN_MIN rows and cut
  * at RUN_MAX.  Small where asserting, so that small tests cross their edges.
  * GULP: rows looked at together where a side is GULP_RATIO times the other.
+ * MANY_PER_KEY: from here it pays to look at vals in a zip.
  */
 #define GULP 8
 #define GULP_RATIO 4
+#define MANY_PER_KEY 2
 #ifdef DDIR_ASSERTS
 #define ROUND 16
 #define ZIP 4
@@ -88,7 +92,7 @@ struct DdirMerge
 	Side		side[2];
 	DdirTime	floor;			/* times are joined with it */
 	bool		advance;
-	bool		by_prefix;		/* rows of one key can be zipped too */
+	bool		by_prefix;		/* rows of one key are zipped too */
 	int			longer;			/* side with many more rows, or -1 */
 
 	DdirBatch  *out;
@@ -260,7 +264,8 @@ ddir_merge_begin(DdirArena *arena, DdirBatch *a, DdirBatch *b, const DdirFrontie
 	side_init(&m->side[1], b, floor);
 	m->by_prefix = a->mixed && b->mixed &&
 		a->val.off == NULL && a->val.width >= sizeof(uint64_t) &&
-		b->val.off == NULL && b->val.width >= sizeof(uint64_t);
+		b->val.off == NULL && b->val.width >= sizeof(uint64_t) &&
+		(a->n / MANY_PER_KEY > a->keys || b->n / MANY_PER_KEY > b->keys);
 	m->longer = a->n / GULP_RATIO > b->n ? 0 : b->n / GULP_RATIO > a->n ? 1 : -1;
 	m->out = ddir_batch_create(arena, a->coords, &a->lower, &b->upper);
 	ddir_frontier_copy(&m->out->since, since);
@@ -397,14 +402,15 @@ zip_room(const DdirMerge *m)
 }
 
 /*
- * Pick by hash until both are equal or a block is full.  Which side is next
- * cannot be predicted, so it is computed: a mask of ones for side 1.
+ * Pick by hash, and by prefix where so wanted, until both are equal or a block
+ * is full.  Which side is next cannot be predicted, so it is computed: a mask
+ * of ones for side 1.
  */
-static void
-zip(DdirMerge *m)
+static forced_inline void
+zip_by(DdirMerge *m, bool prefix)
 {
-	const uint64_t *ha = m->side[0].b->hash;
-	const uint64_t *hb = m->side[1].b->hash;
+	const DdirBatch *a = m->side[0].b;
+	const DdirBatch *b = m->side[1].b;
 	uint32_t	i = m->side[0].pos;
 	uint32_t	j = m->side[1].pos;
 	uint32_t   *to = m->pick + m->npicks;
@@ -412,11 +418,20 @@ zip(DdirMerge *m)
 
 	for (uint32_t n = zip_room(m); n > 0; n--)
 	{
-		uint64_t	x = ha[i];
-		uint64_t	y = hb[j];
+		uint64_t	x = a->hash[i];
+		uint64_t	y = b->hash[j];
 		uint32_t	second = y < x;
+		uint32_t	equal = y == x;
 
-		if (ddir_unlikely(x == y))
+		if (prefix)
+		{
+			uint64_t	u = prefix_at(&a->val, i);
+			uint64_t	v = prefix_at(&b->val, j);
+
+			second |= equal & (v < u);
+			equal &= v == u;
+		}
+		if (ddir_unlikely(equal))
 			break;
 		*to++ = i ^ ((i ^ (j | SIDE1)) & -second);
 		*hash++ = x ^ ((x ^ y) & -(uint64_t) second);
@@ -430,30 +445,33 @@ zip(DdirMerge *m)
 
 /*
  * The same where one side has many more rows: as many as are before the next
- * of the other are picked at once, of GULP looked at.  False: too near an end.
+ * of the other are picked at once, of GULP looked at.
  */
-static bool
-gulp(DdirMerge *m, int side)
+static forced_inline void
+gulp_by(DdirMerge *m, int side, bool prefix)
 {
 	Side	   *s = &m->side[side];
 	Side	   *o = &m->side[1 - side];
 	const uint64_t *hs = s->b->hash;
-	const uint64_t *ho = o->b->hash;
+	const DdirColumn *vs = &s->b->val;
 	uint32_t	bit = side ? SIDE1 : 0;
 	uint32_t   *to = m->pick + m->npicks;
 	uint64_t   *hash = m->out->hash + m->out->n + m->npicks;
-	uint32_t	before = s->pos + o->pos;
+	int			full = 0;
 
 	while (to + GULP < m->pick + ROUND && s->b->n - s->pos >= GULP && o->pos < o->b->n)
 	{
-		uint64_t	h = ho[o->pos];
+		uint64_t	y = o->b->hash[o->pos];
+		uint64_t	v = prefix ? prefix_at(&o->b->val, o->pos) : 0;
 		uint32_t	n = 0;
 
 		for (uint32_t k = 0; k < GULP; k++)
 		{
 			uint64_t	x = hs[s->pos + k];
 
-			n += x < h;
+			n += x < y;
+			if (prefix)
+				n += (x == y) & (prefix_at(vs, s->pos + k) < v);
 			to[k] = (s->pos + k) | bit;
 			hash[k] = x;
 		}
@@ -461,54 +479,47 @@ gulp(DdirMerge *m, int side)
 		hash += n;
 		s->pos += n;
 		if (n == GULP)
+		{
+			/* it may be a run */
+			if (++full > RUN_MIN / GULP)
+				break;
 			continue;
-		if (hs[s->pos] == h)
+		}
+		full = 0;
+		if (hs[s->pos] == y && (!prefix || prefix_at(vs, s->pos) == v))
 			break;
 		*to++ = o->pos++ | (bit ^ SIDE1);
-		*hash++ = h;
+		*hash++ = y;
 	}
 	m->npicks = to - m->pick;
-	return s->pos + o->pos > before;
 }
 
-/*
- * Both sides stand at the same hash: the same by prefix, until one has no more
- * of it or two are equal.  False: nothing could be picked.
- */
+/* Pick what can be told apart without comparing rows; true if there was any. */
 static bool
-zip_key(DdirMerge *m)
+zip(DdirMerge *m)
 {
-	const DdirBatch *a = m->side[0].b;
-	const DdirBatch *b = m->side[1].b;
-	uint32_t	i = m->side[0].pos;
-	uint32_t	j = m->side[1].pos;
 	uint32_t	before = m->npicks;
-	uint32_t   *to = m->pick + m->npicks;
-	uint64_t   *hash = m->out->hash + m->out->n + m->npicks;
-	uint64_t	h = a->hash[i];
 
-	for (uint32_t n = zip_room(m); n > 0 && a->hash[i] == h && b->hash[j] == h; n--)
+	if (m->longer >= 0)
 	{
-		uint64_t	u = prefix_at(&a->val, i);
-		uint64_t	v = prefix_at(&b->val, j);
-		uint32_t	second = v < u;
-
-		if (ddir_unlikely(u == v))
-			break;
-		*to++ = i ^ ((i ^ (j | SIDE1)) & -second);
-		*hash++ = h;
-		i += 1 - second;
-		j += second;
+		if (m->by_prefix)
+			gulp_by(m, m->longer, true);
+		else
+			gulp_by(m, m->longer, false);
 	}
-	m->npicks = to - m->pick;
-	m->side[0].pos = i;
-	m->side[1].pos = j;
+	if (m->npicks == before)
+	{
+		if (m->by_prefix)
+			zip_by(m, true);
+		else
+			zip_by(m, false);
+	}
 	return m->npicks > before;
 }
 
 /*
  * Both sides stand at the same hash and are simple: pick by row while it is
- * the same.  Where rows of one key can be zipped, that goes on after one row.
+ * the same.  Where rows of one key are zipped, that goes on after one row.
  */
 static void
 tie(DdirMerge *m)
@@ -1023,12 +1034,7 @@ work_round(DdirMerge *m)
 			break;
 		if (!simple)
 			group(m);
-		else if (a->b->hash[a->pos] != b->b->hash[b->pos])
-		{
-			if (m->longer < 0 || !gulp(m, m->longer))
-				zip(m);
-		}
-		else if (!m->by_prefix || !zip_key(m))
+		else if (!zip(m))
 			tie(m);
 	}
 	copy_picks(m);

@@ -356,29 +356,43 @@ view_create(View *v, DdirArena *arena)
 	DdirNode   *arr[2];
 	DdirStage	stage[3];
 	DdirPath	path[3];
+	DdirSinkFns sink = {&v->tally, tally_rows, tally_errors};
 	DdirNode   *join;
 
 	v->graph = ddir_graph_create(arena, 1);
 	v->source = ddir_source_create(v->graph, "edges");
 	for (int i = 0; i < 2; i++)
-		arr[i] = ddir_arrange_create(v->graph, i ? "by target" : "by source", v->source,
-									 (DdirFunc) {arrange_edge, &by[i]});
+	{
+		DdirFunc	f = {arrange_edge, &by[i]};
+
+		arr[i] = ddir_arrange_create(v->graph, i ? "by target" : "by source", v->source, f);
+	}
 	for (int i = 0; i < 3; i++)
 	{
-		stage[i] = (DdirStage) {
-			.rel = plan[i].rel, .arr = plan[i].arr,
-			.key = {key_of_corner, (void *) &plan[i].key},
-			.rel2 = plan[i].rel2, .arr2 = plan[i].arr2,
-			.key2 = {key_of_corner, (void *) &plan[i].key2},
+		stage[i] = (DdirStage)
+		{
+			.rel = plan[i].rel,.arr = plan[i].arr,
+				.key =
+			{
+				key_of_corner, (void *) &plan[i].key
+			},
+				.rel2 = plan[i].rel2,.arr2 = plan[i].arr2,
+				.key2 =
+			{
+				key_of_corner, (void *) &plan[i].key2
+			},
 		};
-		path[i] = (DdirPath) {
-			.arr = 0, .with_key = true, .nstages = 1, .stages = &stage[i],
-			.output = {triangle_of_corners, (void *) plan[i].abc},
+		path[i] = (DdirPath)
+		{
+			.arr = 0,.with_key = true,.nstages = 1,.stages = &stage[i],
+				.output =
+			{
+				triangle_of_corners, (void *) plan[i].abc
+			},
 		};
 	}
 	join = ddir_join_create(v->graph, "triangles", 3, 2, arr, path, 0);
-	ddir_sink_create(v->graph, "view", join,
-					 (DdirSinkFns) {&v->tally, tally_rows, tally_errors});
+	ddir_sink_create(v->graph, "view", join, sink);
 	ddir_deltas_init(&v->run, ddir_graph_arena(v->graph), 1, false);
 	memset(&v->tally, 0, sizeof(v->tally));
 }
