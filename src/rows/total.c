@@ -4,8 +4,10 @@
  *	  Which expressions cannot raise an error.
  *
  * A leakproof function does not say anything about its arguments by errors, so
- * it raises none that depend on them.  Node types are listed by name: one that
- * is not known is taken to raise errors.
+ * it raises none that depend on them.  Functions that are not marked as such but
+ * were read and found to raise none are listed by name: comparisons of numeric,
+ * and LIKE with a pattern that is known and well-formed.  Node types are listed
+ * by name, too: one that is not known is taken to raise errors.
  *
  * src/rows/total.c
  *
@@ -15,6 +17,8 @@
 
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -23,7 +27,44 @@
 static bool
 func_is_partial(Oid func, void *context)
 {
-	return !get_func_leakproof(func) || !func_strict(func);
+	switch (func)
+	{
+		case F_NUMERIC_EQ:
+		case F_NUMERIC_NE:
+		case F_NUMERIC_LT:
+		case F_NUMERIC_LE:
+		case F_NUMERIC_GT:
+		case F_NUMERIC_GE:
+		case F_NUMERIC_CMP:
+			return false;
+		default:
+			return !get_func_leakproof(func) || !func_strict(func);
+	}
+}
+
+/*
+ * LIKE raises errors for a pattern that ends with an escape character, and for
+ * collations that are not known or under which it has no meaning.
+ */
+static bool
+like_is_total(const OpExpr *op)
+{
+	const Const *pattern;
+	char	   *bytes;
+	int			len;
+	bool		escaped = false;
+
+	if (op->opfuncid != F_TEXTLIKE && op->opfuncid != F_TEXTNLIKE)
+		return false;
+	pattern = lsecond(op->args);
+	if (!IsA(pattern, Const) || pattern->constisnull || !OidIsValid(op->inputcollid) ||
+		!get_collation_isdeterministic(op->inputcollid))
+		return false;
+	bytes = TextDatumGetCString(pattern->constvalue);
+	len = strlen(bytes);
+	for (int i = 0; i < len; i++)
+		escaped = bytes[i] == '\\' && !escaped;
+	return !escaped;
 }
 
 /* GREATEST and LEAST call the comparison function of the type. */
@@ -61,6 +102,9 @@ partial_walker(Node *node, void *context)
 				return true;
 			/* FALLTHROUGH */
 		case T_OpExpr:
+			if (IsA(node, OpExpr) && like_is_total((OpExpr *) node))
+				break;
+			/* FALLTHROUGH */
 		case T_DistinctExpr:
 		case T_NullIfExpr:
 		case T_ScalarArrayOpExpr:
