@@ -16,9 +16,11 @@
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/catalog.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -327,12 +329,21 @@ ddir_try(void (*fn) (void *arg), void *arg, char **message)
  * Relations
  */
 
+/* Is it one of our own tables?  Their changes are not captured. */
+static bool
+is_of_extension(Oid relid)
+{
+	Oid			extension = getExtensionOfObject(RelationRelationId, relid);
+
+	return OidIsValid(extension) && extension == get_extension_oid("ddir", true);
+}
+
 static DdirRefusalCode
 relation_refusal(Relation rel, const RangeTblEntry *rte)
 {
 	Oid			relid = RelationGetRelid(rel);
 
-	if (IsCatalogRelation(rel) || relid < FirstNormalObjectId)
+	if (IsCatalogRelation(rel) || relid < FirstNormalObjectId || is_of_extension(relid))
 		return DDIR_REFUSE_SYSTEM_CATALOG;
 	switch (rel->rd_rel->relkind)
 	{

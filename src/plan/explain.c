@@ -183,8 +183,10 @@ append_exprs(StringInfo out, const DdirRel *rel, List *context, List *exprs,
 	ListCell   *lc;
 
 	foreach(lc, exprs)
+	{
 		appendStringInfo(out, "%s%s", foreach_current_index(lc) > 0 ? separator : " ",
 						 expr_text(rel, context, lfirst(lc)));
+	}
 }
 
 /* Of the whole text, if its first parenthesis ends at its end. */
@@ -228,8 +230,10 @@ append_equalities(StringInfo out, const DdirRel *rel, List *context)
 	ListCell   *lc;
 
 	foreach(lc, rel->equalities)
+	{
 		appendStringInfo(out, "%s%s", foreach_current_index(lc) > 0 ? " and " : " on ",
 						 equality_text(rel, context, lfirst(lc)));
+	}
 }
 
 static void
@@ -264,9 +268,11 @@ append_reduce(StringInfo out, const DdirRel *rel, List *context)
 
 	appendStringInfoString(out, rel->aggs == NIL && !rel->global ? "Distinct" : "Reduce");
 	foreach(lc, rel->keys)
+	{
 		appendStringInfo(out, "%s%s",
 						 foreach_current_index(lc) > 0 ? ", " : rel->aggs ? " by " : " ",
 						 expr_text(rel, context, ((DdirGroupKey *) lfirst(lc))->expr));
+	}
 	if (rel->global)
 		appendStringInfoString(out, " to one row");
 	if (rel->aggs)
@@ -321,8 +327,10 @@ index_of(List *rels, const DdirRel *rel)
 	ListCell   *lc;
 
 	foreach(lc, rels)
+	{
 		if (lfirst(lc) == rel)
-		return foreach_current_index(lc);
+			return foreach_current_index(lc);
+	}
 	return -1;
 }
 

@@ -156,10 +156,16 @@ check_rel(DdirLowering *run, DdirRel *rel, List **seen)
 			(rel->kind != DDIR_REL_SCAN || bms_is_member(i + 1, rel->used)))
 			run->checked.types = ddir_types_add(run->checked.types,
 												rel->type->col[i].typid);
+	/* arrangements have no wider keys */
+	if (rel->kind == DDIR_REL_ANTI && list_length(rel->equalities) > INDEX_MAX_KEYS)
+		ddir_refuse_query(run->refusal, DDIR_REFUSE_EXPRESSION,
+						  psprintf("a comparison of more than %d columns", INDEX_MAX_KEYS));
 	if (rel->kind != DDIR_REL_REDUCE)
 		return;
 	foreach(lc, rel->keys)
+	{
 		check_key(run, lfirst(lc));
+	}
 	check_aggs(run, rel);
 }
 
@@ -176,8 +182,10 @@ unknown_functions(DdirLowering *run)
 	ListCell   *lc;
 
 	foreach(lc, run->checked.functions)
+	{
 		known = lappend_oid(known, GetSysCacheHashValue1(PROCOID,
 														 ObjectIdGetDatum(lfirst_oid(lc))));
+	}
 	foreach(lc, run->inlined)
 	{
 		PlanInvalItem *item = lfirst_node(PlanInvalItem, lc);

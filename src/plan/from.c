@@ -90,7 +90,9 @@ ddir_rels_in(Node *node)
 		return bms_join(ddir_rels_in(((JoinExpr *) node)->larg),
 						ddir_rels_in(((JoinExpr *) node)->rarg));
 	foreach(lc, castNode(FromExpr, node)->fromlist)
+	{
 		rels = bms_join(rels, ddir_rels_in(lfirst(lc)));
+	}
 	return rels;
 }
 
@@ -173,8 +175,10 @@ ddir_from_add_quals(DdirLevel *level, DdirFrom *from, List *quals)
 		ddir_from_add_cond(from, lfirst(lc), false);
 	}
 	foreach(lc, quals)
+	{
 		if (ddir_is_sublink(lfirst(lc)))
-		ddir_lower_sublink(level, from, lfirst(lc));
+			ddir_lower_sublink(level, from, lfirst(lc));
+	}
 }
 
 static void
@@ -544,7 +548,9 @@ lower_values(DdirLevel *level, RangeTblEntry *rte)
 		return linitial(rels);
 	array = palloc(sizeof(DdirRel *) * list_length(rels));
 	foreach(lc, rels)
+	{
 		array[foreach_current_index(lc)] = lfirst(lc);
+	}
 	return ddir_rel_union(list_length(rels), array);
 }
 

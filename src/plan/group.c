@@ -45,8 +45,10 @@ find_equal(List *list, Node *node)
 	ListCell   *lc;
 
 	foreach(lc, list)
+	{
 		if (equal(lfirst(lc), node))
-		return foreach_current_index(lc);
+			return foreach_current_index(lc);
+	}
 	return -1;
 }
 
@@ -188,8 +190,10 @@ make_keys(Grouping *g)
 	ListCell   *lc;
 
 	foreach(lc, g->exprs)
+	{
 		keys = lappend(keys, make_key(ddir_lower_fold(g->level, lfirst(lc)),
 									  list_nth_oid(g->eqops, foreach_current_index(lc))));
+	}
 	foreach(lc, g->determined)
 	{
 		Expr	   *var = ddir_lower_fold(g->level, lfirst(lc));
@@ -212,10 +216,14 @@ reduce(Grouping *g, DdirFrom *from)
 	ListCell   *lc;
 
 	foreach(lc, g->aggs)
+	{
 		aggs = lappend(aggs, ddir_lower_fold(g->level, lfirst(lc)));
+	}
 
 	foreach(lc, keys)
+	{
 		ddir_vars_visit((Node *) ((DdirGroupKey *) lfirst(lc))->expr, collect_var, &vars);
+	}
 	ddir_vars_visit((Node *) aggs, collect_var, &vars);
 
 	cx.vars = vars;

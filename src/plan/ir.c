@@ -259,9 +259,11 @@ ddir_rel_constant(DdirRowType *type, List *rows)
 	ListCell   *lc;
 
 	foreach(lc, rows)
+	{
 		if (list_length(lfirst(lc)) != type->natts)
-		elog(ERROR, "a constant row of %d columns, not %d", list_length(lfirst(lc)),
-			 type->natts);
+			elog(ERROR, "a constant row of %d columns, not %d", list_length(lfirst(lc)),
+				 type->natts);
+	}
 	rel->type = type;
 	rel->constants = rows;
 	rel->rows = Max(list_length(rows), 1);
@@ -310,8 +312,10 @@ ddir_rel_anti(DdirRel *left, DdirRel *right, List *equalities, List *quals)
 	check_equalities(equalities, 2, inputs);
 	check_expr((Node *) quals, 2, inputs);
 	foreach(lc, equalities)
+	{
 		if (((DdirEquality *) lfirst(lc))->left != 0)
-		elog(ERROR, "an antijoin's equality does not start on its left");
+			elog(ERROR, "an antijoin's equality does not start on its left");
+	}
 	rel->equalities = equalities;
 	rel->quals = quals;
 	rel->type = left->type;
@@ -329,7 +333,9 @@ ddir_rel_reduce(DdirRel *input, List *keys, List *aggs, bool global)
 	if (global &&keys != NIL)
 		elog(ERROR, "a reduction to one row has keys");
 	foreach(lc, keys)
+	{
 		exprs = lappend(exprs, ((DdirGroupKey *) lfirst(lc))->expr);
+	}
 	exprs = list_concat(exprs, aggs);
 	check_expr((Node *) exprs, 1, &input);
 	rel->keys = keys;

@@ -8,15 +8,19 @@
  *	Map over Map, Map over Join		- become one
  *	Join in Join					- one join of all inputs
  *	quals of a Join on one input	- filter the input, if they raise no errors
+ *	Map below a Join				- its expressions are computed above
  *	Reduce over Map without quals	- takes the Map's expressions in
  *	Union in Union					- one union
  *	one empty row in a Join			- is left out
  *
  * Only relations that nobody else reads are taken in.  No expression is made
- * to be computed twice, and none earlier than it was: a Map's targets move up,
- * past filters that come after it; only total conditions move down; and a
- * join is not taken in if one of its targets that can raise an error would
- * become what rows are looked up by.
+ * to be computed twice, but one below a join that can raise an error; and none
+ * earlier than it was: a Map's targets move up, past filters that come after
+ * it; only total conditions move down; and a join is not taken in if one of its
+ * targets that can raise an error would become what rows are looked up by.
+ *
+ * In the end relations that turn out to be the same, as those of a view that is
+ * used twice, become one.
  *
  * src/plan/optimize.c
  *
@@ -24,14 +28,20 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 
 #include "plan/optimize.h"
 #include "plan/prune.h"
 #include "rows/program.h"
 
-/* Each round can make room for the next; queries nest only so deep. */
+/*
+ * Each round can make room for the next; queries nest only so deep.  The steps
+ * on one relation end because each of them takes something away; the bound is
+ * there in case one does not.
+ */
 #define ROUNDS_MAX 8
+#define STEPS_MAX 10000
 
 /*
  * Expressions
@@ -139,16 +149,20 @@ computes_twice(DdirRel *rel, int input)
 	ddir_vars_visit((Node *) rel->targets, count_var, &cx);
 	ddir_vars_visit((Node *) rel->aggs, count_var, &cx);
 	foreach(lc, rel->keys)
+	{
 		ddir_vars_visit((Node *) ((DdirGroupKey *) lfirst(lc))->expr, count_var, &cx);
+	}
 	foreach(lc, rel->equalities)
 	{
 		ddir_vars_visit((Node *) ((DdirEquality *) lfirst(lc))->left_expr, count_var, &cx);
 		ddir_vars_visit((Node *) ((DdirEquality *) lfirst(lc))->right_expr, count_var, &cx);
 	}
 	foreach(lc, targets)
+	{
 		if (!IsA(lfirst(lc), Var) && !IsA(lfirst(lc), Const) &&
 			cx.count[foreach_current_index(lc)] > 1)
-		return true;
+			return true;
+	}
 	return false;
 }
 
@@ -290,6 +304,65 @@ merge_join_join(DdirRel *rel, int input)
 	return true;
 }
 
+static bool
+has_no_vars(Node *expr)
+{
+	Bitmapset  *inputs = NULL;
+
+	ddir_vars_visit(expr, collect_input, &inputs);
+	return bms_is_empty(inputs);
+}
+
+/* Nothing but columns and constants? */
+static bool
+computes_nothing(List *targets)
+{
+	ListCell   *lc;
+
+	foreach(lc, targets)
+	{
+		if (!IsA(lfirst(lc), Var) && !IsA(lfirst(lc), Const))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Let the join compute what a Map below it computes: of joined rows alone, and
+ * over plain columns of the input, whose arrangement others may share.
+ */
+static bool
+merge_join_map(DdirRel *rel, int input)
+{
+	DdirRel    *map = rel->input[input];
+	DdirRel   **inputs = palloc(sizeof(DdirRel *) * rel->ninputs);
+	List	   *targets = replaced(map->targets, -1, NIL, 0, input);
+	List	   *equalities;
+	ListCell   *lc;
+
+	if (computes_nothing(map->targets) ||
+		(computes_twice(rel, input) && ddir_expr_is_total((Node *) map->targets)))
+		return false;
+	equalities = replaced_equalities(rel->equalities, input, targets, rel->ninputs, 0);
+	foreach(lc, equalities)
+	{
+		DdirEquality *eq = lfirst(lc);
+
+		if (has_no_vars((Node *) eq->left_expr) || has_no_vars((Node *) eq->right_expr))
+			return false;
+	}
+	for (int i = 0; i < rel->ninputs; i++)
+		inputs[i] = rel->input[i];
+	inputs[input] = map->input[0];
+	if (map->quals)
+		inputs[input] = ddir_rel_map(map->input[0], map->quals,
+									 ddir_rel_columns(0, map->input[0]));
+	become(rel, ddir_rel_join(rel->ninputs, inputs, equalities,
+							  replaced(rel->quals, input, targets, rel->ninputs, 0),
+							  replaced(rel->targets, input, targets, rel->ninputs, 0)));
+	return true;
+}
+
 /* One row of no columns adds nothing to a join. */
 static bool
 drop_join_input(DdirRel *rel, int input)
@@ -355,8 +428,10 @@ refs_of(List *rels, List *refs, DdirRel *rel)
 	ListCell   *lc;
 
 	foreach(lc, rels)
+	{
 		if (lfirst(lc) == rel)
-		return list_nth_int(refs, foreach_current_index(lc));
+			return list_nth_int(refs, foreach_current_index(lc));
+	}
 	return 1;					/* made in this round */
 }
 
@@ -387,8 +462,102 @@ simplify(DdirRel *rel, List *rels, List *refs)
 		if (rel->kind == DDIR_REL_JOIN && input->kind == DDIR_REL_JOIN &&
 			merge_join_join(rel, i))
 			return true;
+		if (rel->kind == DDIR_REL_JOIN && input->kind == DDIR_REL_MAP &&
+			merge_join_map(rel, i))
+			return true;
 	}
 	return rel->kind == DDIR_REL_JOIN && push_quals(rel);
+}
+
+/*
+ * Relations that are the same become one
+ */
+
+static bool
+same_keys(List *a, List *b)
+{
+	if (list_length(a) != list_length(b))
+		return false;
+	for (int i = 0; i < list_length(a); i++)
+	{
+		DdirGroupKey *x = list_nth(a, i);
+		DdirGroupKey *y = list_nth(b, i);
+
+		if (x->eqop != y->eqop || x->collation != y->collation || !equal(x->expr, y->expr))
+			return false;
+	}
+	return true;
+}
+
+static bool
+same_equalities(List *a, List *b)
+{
+	if (list_length(a) != list_length(b))
+		return false;
+	for (int i = 0; i < list_length(a); i++)
+	{
+		DdirEquality *x = list_nth(a, i);
+		DdirEquality *y = list_nth(b, i);
+
+		if (x->left != y->left || x->right != y->right || x->eqop != y->eqop ||
+			x->collation != y->collation || x->null_safe != y->null_safe ||
+			!equal(x->left_expr, y->left_expr) || !equal(x->right_expr, y->right_expr))
+			return false;
+	}
+	return true;
+}
+
+/* Do they have the same inputs and make the same of them? */
+static bool
+same_rel(const DdirRel *a, const DdirRel *b)
+{
+	if (a->kind != b->kind || a->ninputs != b->ninputs || a->global !=b->global ||
+		a->relid != b->relid || !bms_equal(a->used, b->used))
+		return false;
+	for (int i = 0; i < a->ninputs; i++)
+		if (a->input[i] != b->input[i])
+			return false;
+	return ddir_rowtype_equal(a->type, b->type) && equal(a->constants, b->constants) &&
+		equal(a->quals, b->quals) && equal(a->targets, b->targets) &&
+		equal(a->aggs, b->aggs) && same_keys(a->keys, b->keys) &&
+		same_equalities(a->equalities, b->equalities);
+}
+
+/* As inputs come first, what they became is known. */
+static void
+unify(DdirRel *root)
+{
+	List	   *rels = ddir_rels_in_order(root, NULL);
+	List	   *kept = NIL;
+	List	   *became = NIL;	/* parallel to rels */
+	ListCell   *lc;
+
+	foreach(lc, rels)
+	{
+		DdirRel    *rel = lfirst(lc);
+		DdirRel    *same = rel;
+		ListCell   *cell;
+
+		for (int i = 0; i < rel->ninputs; i++)
+		{
+			foreach(cell, rels)
+			{
+				if (lfirst(cell) == rel->input[i])
+					rel->input[i] = list_nth(became, foreach_current_index(cell));
+			}
+		}
+		foreach(cell, kept)
+		{
+			if (same_rel(lfirst(cell), rel))
+			{
+				same = lfirst(cell);
+				break;
+			}
+		}
+		if (same == rel)
+			kept = lappend(kept, rel);
+		became = lappend(became, same);
+	}
 }
 
 DdirRel *
@@ -405,10 +574,20 @@ ddir_optimize(DdirRel *root)
 
 		changed = false;
 		foreach(lc, rels)
+		{
+			int			steps = 0;
+
 			while (simplify(lfirst(lc), rels, refs))
-			changed = true;
+			{
+				CHECK_FOR_INTERRUPTS();
+				changed = true;
+				if (++steps > STEPS_MAX)
+					elog(ERROR, "simplifying a query does not end");
+			}
+		}
 		if (changed)
 			root = ddir_prune(root);
 	}
+	unify(root);
 	return root;
 }

@@ -258,7 +258,9 @@ make_left_keys(DdirLevel *level, OnClause *on, DdirFrom *left)
 	}
 	ddir_from_settle(level, left);
 	foreach(lc, on->left_keys)
+	{
 		exprs = lappend(exprs, ddir_from_resolve_single(level, lfirst(lc), input));
+	}
 	return ddir_rel_reduce(input->rel, group_keys(on, exprs), NIL, false);
 }
 
@@ -281,6 +283,19 @@ complete(DdirRel *keys, int n, Const *matched, DdirRel *like)
 	return ddir_rel_map(keys, NIL, targets);
 }
 
+/* For explain: names of X's columns. */
+static List *
+names_of(OnClause *on, DdirRel *matches)
+{
+	int			n = list_length(on->left_keys);
+	List	   *names = NIL;
+
+	for (int i = 0; i < matches->type->natts; i++)
+		names = lappend(names, on->left && i == n ? "matched" :
+						ddir_rel_column_name(matches, i + 1));
+	return names;
+}
+
 static DdirRel *
 make_completed(DdirLevel *level, OnClause *on, DdirRel *matches, DdirRel *left_keys)
 {
@@ -295,6 +310,7 @@ make_completed(DdirLevel *level, OnClause *on, DdirRel *matches, DdirRel *left_k
 												1, (Expr *) ddir_rel_var(1, matches, i + 1),
 												list_nth_oid(on->eqops, i),
 												list_nth_oid(on->collations, i), false));
+	matches->colnames = names_of(on, matches);
 	parts[0] = matches;
 	parts[1] = complete(ddir_rel_anti(left_keys, matches, equalities, NIL), n,
 						on->left ? makeNullConst(BOOLOID, -1, InvalidOid) : NULL, matches);

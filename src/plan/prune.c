@@ -140,18 +140,24 @@ propagate(PruneContext *cx, Pruned *p)
 		case DDIR_REL_MAP:
 		case DDIR_REL_JOIN:
 			foreach(lc, rel->targets)
+			{
 				if (bms_is_member(foreach_current_index(lc) + 1, p->needed))
-				need_expr(cx, rel, lfirst(lc));
+					need_expr(cx, rel, lfirst(lc));
+			}
 			break;
 		case DDIR_REL_ANTI:
 			need_all(cx, rel, 0, p->needed);
 			break;
 		case DDIR_REL_REDUCE:
 			foreach(lc, rel->keys)
+			{
 				need_expr(cx, rel, ((DdirGroupKey *) lfirst(lc))->expr);
+			}
 			foreach(lc, rel->aggs)
+			{
 				if (bms_is_member(nkeys + foreach_current_index(lc) + 1, p->needed))
-				need_expr(cx, rel, lfirst(lc));
+					need_expr(cx, rel, lfirst(lc));
+			}
 			break;
 		case DDIR_REL_UNION:
 		case DDIR_REL_NEGATE:
@@ -228,8 +234,10 @@ all_vars(List *targets)
 	ListCell   *lc;
 
 	foreach(lc, targets)
+	{
 		if (!IsA(lfirst(lc), Var))
-		return false;
+			return false;
+	}
 	return true;
 }
 
@@ -329,8 +337,10 @@ remake_constant(Pruned *p)
 		ListCell   *cell;
 
 		foreach(cell, (List *) lfirst(lc))
+		{
 			if (bms_is_member(foreach_current_index(cell) + 1, p->needed))
-			row = lappend(row, lfirst(cell));
+				row = lappend(row, lfirst(cell));
+		}
 		rows = lappend(rows, row);
 	}
 	p->rel = ddir_rel_constant(ddir_rowtype_from_exprs(vars), rows);
@@ -346,8 +356,10 @@ kept_names(Pruned *p)
 	if (list_length(p->old->colnames) != p->old->type->natts)
 		return NIL;
 	foreach(lc, p->old->colnames)
+	{
 		if (p->column[foreach_current_index(lc)] != 0)
-		names = lappend(names, lfirst(lc));
+			names = lappend(names, lfirst(lc));
+	}
 	return list_length(names) == p->rel->type->natts ? names : NIL;
 }
 
@@ -416,7 +428,9 @@ ddir_prune(DdirRel *root)
 
 	cx.pruned = palloc0(sizeof(Pruned) * cx.n);
 	foreach(lc, rels)
+	{
 		cx.pruned[foreach_current_index(lc)].old = lfirst(lc);
+	}
 	top = &cx.pruned[cx.n - 1];
 	if (root->type->natts > 0)
 		top->needed = bms_add_range(NULL, 1, root->type->natts);

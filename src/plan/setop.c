@@ -83,12 +83,16 @@ lower_union(DdirLevel *level, SetOperationStmt *op)
 	ListCell   *lc;
 
 	foreach(lc, operands)
+	{
 		rels[foreach_current_index(lc)] = lfirst(lc);
+	}
 	rel = ddir_rel_union(list_length(operands), rels);
 	if (op->all)
 		return rel;
 	foreach(lc, op->groupClauses)
+	{
 		eqops = lappend_oid(eqops, lfirst_node(SortGroupClause, lc)->eqop);
+	}
 	return ddir_lower_distinct(level, rel, eqops);
 }
 

@@ -282,7 +282,9 @@ extract_correlation(Subquery *sub, DdirLevel *scope, Node *node, List **inner)
 	if (IsA(node, FromExpr))
 	{
 		foreach(lc, ((FromExpr *) node)->fromlist)
+		{
 			extract_correlation(sub, scope, lfirst(lc), inner);
+		}
 		quals = &((FromExpr *) node)->quals;
 	}
 	else if (IsA(node, JoinExpr) && ((JoinExpr *) node)->jointype == JOIN_INNER)
@@ -384,13 +386,17 @@ lower_subquery(Subquery *sub, SubLink *link)
 	/* columns by which it is correlated go behind those compared */
 	ncompared = 0;
 	foreach(lc, query->targetList)
+	{
 		if (!lfirst_node(TargetEntry, lc)->resjunk)
-		ncompared++;
+			ncompared++;
+	}
 	foreach(lc, inner)
+	{
 		query->targetList = lappend(query->targetList,
 									makeTargetEntry(lfirst(lc),
 													list_length(query->targetList) + 1,
 													pstrdup("correlation"), false));
+	}
 	sub->rel = ddir_lower_query(level->run, level, query, DDIR_LEVEL_SUBLINK);
 
 	add_comparisons(sub, ops);
@@ -438,7 +444,9 @@ semijoin(DdirLevel *level, DdirFrom *from, DdirRel *rel, List *pairs)
 
 	rel = ddir_rel_map(rel, NIL, pair_exprs(pairs, false));
 	foreach(lc, pairs)
+	{
 		eqops = lappend_oid(eqops, ddir_equality_of_right(((DdirPair *) lfirst(lc))->eqop));
+	}
 	rel = ddir_lower_distinct(level, rel, eqops);
 
 	input = ddir_from_add_input(from, rel);
@@ -646,7 +654,9 @@ ddir_lower_sublink(DdirLevel *level, DdirFrom *from, Node *qual)
 
 		semijoin(level, from, sub.rel, list_concat_copy(sub.test, sub.correlation));
 		foreach(lc, sub.outer)
+		{
 			ddir_from_add_cond(from, lfirst(lc), false);
+		}
 		return;
 	}
 	correlate_outer(&sub);

@@ -5,19 +5,21 @@
 \pset tuples_only on
 
 -- one level is one join; conditions filter inputs if they raise no errors
-SELECT test_lower('SELECT c.region, o.amount FROM customers c JOIN orders o ON o.customer = c.id WHERE c.region = ''north'' AND o.amount > 3 AND o.day < ''2024-01-01''');
+SELECT test_lower('SELECT c.region, o.amount FROM customers c JOIN orders o ON o.customer = c.id WHERE c.region = ''north'' AND o.amount > 3 AND o.amount * 2 > 9 AND o.day < ''2024-01-01''');
 SELECT test_lower('SELECT i.price FROM customers c, orders o, items i WHERE c.id = o.customer AND o.id = i.order_id AND c.id + i.product = 3');
 SELECT test_lower('SELECT * FROM a NATURAL JOIN b');
 SELECT test_lower('SELECT a1.x FROM a a1 JOIN a a2 USING (x) JOIN a a3 USING (x)');
 SELECT test_lower('SELECT a.x FROM a, b WHERE a.x IS NOT DISTINCT FROM b.x');
 SELECT test_lower('SELECT a.x FROM a, c WHERE a.x = c.k AND (a.y = 1 AND c.v = ''p'' OR a.y = 1 AND c.v = ''q'')');
 -- but what a lookup's expression needs comes first where that can raise an error
-SELECT test_lower('SELECT o.id FROM orders o, items i WHERE o.status LIKE ''item%'' AND substr(o.status, 5)::int = i.product');
+SELECT test_lower('SELECT o.id FROM orders o, items i WHERE length(o.status) > 4 AND substr(o.status, 5)::int = i.product');
 -- subqueries and views join in
 CREATE VIEW big AS SELECT o.id, o.customer, o.amount * 2 AS twice FROM orders o WHERE o.amount > 10;
 SELECT test_lower('SELECT c.name, s.twice FROM customers c JOIN (SELECT * FROM big WHERE twice > 50) s ON s.customer = c.id');
 -- unless their columns would be computed too early, or twice
 SELECT test_lower('SELECT s.q FROM (SELECT a.x / b.y AS q FROM a, b WHERE a.x = b.x AND b.y > 0) s JOIN c ON c.k = s.q');
+-- what is computed below a join is computed above it, where fewer rows get there
+SELECT test_lower('SELECT s.q, b.w FROM (SELECT 1 / x AS q, y FROM a WHERE z = ''p'') s JOIN b ON s.y = b.x');
 SELECT test_lower('SELECT s.q, s.q + 1 FROM (SELECT a.x / a.y AS q FROM a WHERE a.y > 0) s');
 -- no FROM, VALUES, constants
 SELECT test_lower('SELECT 1 AS one, ''x'' AS x');
@@ -74,10 +76,14 @@ SELECT test_lower('SELECT x, NULL FROM a UNION ALL SELECT x, ''t'' FROM b');
 SELECT test_lower('WITH t AS (SELECT region, count(*) AS n FROM customers GROUP BY region), unused AS (SELECT random()) SELECT t1.region FROM t t1 JOIN t t2 ON t1.n = t2.n WHERE t1.region <> t2.region');
 SELECT test_lower('WITH t AS MATERIALIZED (SELECT x FROM a) SELECT * FROM b WHERE x IN (SELECT x FROM t)');
 
+-- and what turns out to be the same
+CREATE VIEW sizes AS SELECT region, count(*) AS n FROM customers GROUP BY region;
+SELECT test_lower('SELECT s1.region FROM sizes s1 JOIN sizes s2 ON s1.n = s2.n WHERE s1.region <> s2.region');
+
 -- views over maintained views
 CREATE MATERIALIZED VIEW totals USING ddir AS SELECT customer, sum(amount) AS total FROM orders GROUP BY customer;
 SELECT test_lower('SELECT c.name, t.total FROM totals t JOIN customers c ON c.id = t.customer');
 SELECT test_facts('SELECT c.name, t.total FROM totals t JOIN big ON true JOIN customers c ON c.id = t.customer');
 
 DROP MATERIALIZED VIEW totals;
-DROP VIEW big;
+DROP VIEW big, sizes;

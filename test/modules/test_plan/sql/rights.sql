@@ -40,7 +40,7 @@ ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
 SET ROLE plan_owner;
 SELECT test_lower('SELECT x FROM guarded');
 RESET ROLE;
-CREATE POLICY by_tenant ON guarded USING (tenant LIKE 'p%');
+CREATE POLICY by_tenant ON guarded USING (length(tenant) > 1);
 CREATE POLICY by_member ON guarded AS RESTRICTIVE USING (EXISTS (SELECT FROM c WHERE c.k = guarded.y));
 SET ROLE plan_owner;
 SELECT test_lower('SELECT x FROM guarded WHERE x = 1 AND 1 / y > 0');
@@ -56,7 +56,7 @@ SELECT test_lower('SELECT x FROM guarded');
 RESET ROLE;
 
 -- a view with a barrier keeps other conditions behind its own
-CREATE VIEW barrier WITH (security_barrier) AS SELECT x, y FROM a WHERE z LIKE 'p%';
+CREATE VIEW barrier WITH (security_barrier) AS SELECT x, y FROM a WHERE length(z) > 1;
 SELECT test_lower('SELECT x FROM barrier WHERE x / y > 1 AND x = 2');
 
 DROP VIEW barrier, window_on_b, invoked;
