@@ -33,7 +33,7 @@
 #include "rows/program.h"
 
 /* Below so many rows nothing is gained by consolidating early. */
-#define CONSOLIDATE_MIN 4096
+#define CONSOLIDATE_MIN 16384
 
 /* ----
  * Life
@@ -83,23 +83,29 @@ ddir_target_bytes(const DdirTarget *t)
  * ----
  */
 
+/*
+ * The next time is when there are twice as many rows; or four times, if hardly
+ * any fell together (a view that is filled has all different rows).
+ */
 static void
 consolidate(DdirDeltas *d, uint32 *limit)
 {
+	uint32		before = d->n;
+
 	ddir_deltas_consolidate(d);
-	*limit = d->n > CONSOLIDATE_MIN / 2 ? 2 * d->n : CONSOLIDATE_MIN;
+	*limit = Max((d->n > before / 4 * 3 ? 4 : 2) * d->n, CONSOLIDATE_MIN);
 }
 
 /* All times are one: what counts is the sum. */
 static void
 add_rows(DdirDeltas *d, uint32 *limit, const DdirDeltas *rows)
 {
-	for (uint32 i = 0; i < rows->n; i++)
-	{
-		DdirRef		row = ddir_lane_ref(&rows->val, i);
+	DdirDeltas	now = *rows;
 
-		ddir_deltas_push(d, NULL, 0, row.p, row.len, NULL, rows->diff[i]);
-	}
+	now.coords = d->coords;
+	now.time = NULL;
+	now.at = d->at;
+	ddir_deltas_append(d, &now);
 	if (d->n > *limit)
 		consolidate(d, limit);
 }
