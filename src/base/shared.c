@@ -93,6 +93,8 @@ shared_startup(void)
 			pg_atomic_init_u64(&slot->frontier, 0);
 			pg_atomic_init_u64(&slot->frontier_time, 0);
 			pg_atomic_init_u64(&slot->caught_up, 0);
+			pg_atomic_init_u64(&slot->look_wanted, 0);
+			pg_atomic_init_u64(&slot->looked, 0);
 			ConditionVariableInit(&slot->changed);
 		}
 	}
@@ -130,7 +132,7 @@ find_database(Oid dbid)
 
 /*
  * Everything but the condition variable, on which somebody may still sleep
- * from the slot's life before.
+ * from the slot's life before, and the tickets that they may hold.
  */
 static void
 reset_database(DdirDatabaseSlot *slot, Oid dbid)
@@ -351,6 +353,15 @@ ddir_wake_maintainer(Oid dbid)
 
 	if (slot)
 		wake_slot(slot);
+}
+
+uint64
+ddir_want_look(DdirDatabaseSlot *slot)
+{
+	uint64		ticket = pg_atomic_fetch_add_u64(&slot->look_wanted, 1) + 1;
+
+	wake_slot(slot);
+	return ticket;
 }
 
 void

@@ -135,6 +135,9 @@ typedef struct DdirDatabaseSlot
 								 * DDL); it exits while this is not 0 */
 	bool		evicting;		/* one of those is the launcher, for the slot */
 	bool		recheck;		/* catalog to be compared again */
+	pg_atomic_uint64 look_wanted;	/* tickets given to those who wait for the
+									 * maintainer to look at the catalog; */
+	pg_atomic_uint64 looked;	/* up to this one it has, and then published */
 	ConditionVariable changed;
 	TimestampTz started;
 	uint64		steps;
@@ -202,6 +205,12 @@ extern void ddir_shared_count_exit(DdirDatabaseSlot *slot, bool failed);
 /* Wake the launcher, or the maintainer of a database, from anywhere. */
 extern void ddir_wake_launcher(void);
 extern void ddir_wake_maintainer(Oid dbid);
+
+/*
+ * A ticket: when slot->looked has reached it, the maintainer has seen all that
+ * the catalog was told of before the call, and published what followed.
+ */
+extern uint64 ddir_want_look(DdirDatabaseSlot *slot);
 
 /* a frontier, a state, or an answer: whoever waits looks again */
 extern void ddir_wake_waiters(DdirDatabaseSlot *slot);

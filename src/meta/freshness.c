@@ -10,6 +10,11 @@
  * when the database's frontier is past the target: before, what mends it may be
  * on its way.
  *
+ * A commit is in the WAL a moment before other processes are told what it did
+ * to the catalog.  So the maintainer may have passed the target without knowing
+ * a view or a type as the caller does; nothing is decided before it has looked
+ * again, for which the caller takes a ticket.
+ *
  * src/meta/freshness.c
  *
  *-------------------------------------------------------------------------
@@ -33,7 +38,6 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-#include "base/request.h"
 #include "base/waits.h"
 #include "meta/freshness.h"
 #include "meta/view.h"
@@ -44,7 +48,6 @@
 #define LOOK_MS 1000
 /* and shared memory so often while the database has no slot in it yet */
 #define NO_SLOT_MS 20
-#define ANSWER_MS 30000
 
 /* ----
  * The target
@@ -261,23 +264,51 @@ ddir_freshness_read(Oid view, DdirFreshness *out)
 	LWLockRelease(ddir_shared->lock);
 }
 
-/* All views; true: decided.  *db is the database's slot. */
+/* A ticket for the maintainer's look at the catalog. */
+typedef struct Ticket
+{
+	DdirDatabaseSlot *db;		/* whose; NULL: none yet */
+	uint64		number;
+} Ticket;
+
+/* All views; true: decided.  The ticket is of the database's slot. */
 static bool
-look(List *views, bool only_live, DdirFreshness *out, DdirDatabaseSlot **db)
+look(List *views, bool only_live, DdirFreshness *out, Ticket *ticket)
 {
 	bool		decided = true;
+	bool		looked;
+	DdirDatabaseSlot *db;
 	ListCell   *lc;
 
 	out->result = DDIR_FRESHNESS_REACHED;
 	LWLockAcquire(ddir_shared->lock, LW_SHARED);
-	*db = ddir_shared_database(MyDatabaseId, false);
+	db = ddir_shared_database(MyDatabaseId, false);
+	if (db != ticket->db)
+	{
+		ticket->db = db;
+		ticket->number = db ? ddir_want_look(db) : 0;
+	}
+	if (db == NULL || db->pid == 0)
+		looked = views == NIL || only_live;
+	else
+		looked = views == NIL || pg_atomic_read_u64(&db->looked) >= ticket->number;
+	pg_read_barrier();			/* then its frontier */
 	foreach(lc, views)
 	{
-		decided = look_at_view(*db, lfirst_oid(lc), only_live, out);
+		decided = look_at_view(db, lfirst_oid(lc), only_live, out);
 		if (out->result != DDIR_FRESHNESS_REACHED)
 			break;
 	}
 	LWLockRelease(ddir_shared->lock);
+
+	if (!looked &&
+		(out->result == DDIR_FRESHNESS_REACHED ||
+		 out->result == DDIR_FRESHNESS_ERROR ||
+		 out->result == DDIR_FRESHNESS_SUSPENDED))
+	{
+		out->result = DDIR_FRESHNESS_TIMEOUT;
+		decided = false;
+	}
 	return decided;
 }
 
@@ -320,20 +351,6 @@ all_populated(List *views, DdirFreshness *out)
 	return true;
 }
 
-/*
- * A commit is in the WAL a moment before other processes are told what it did
- * to the catalog, so the maintainer may have passed the one that mends a view
- * without having looked.  An answer comes at the end of a turn; between two
- * answers it has looked.
- */
-static void
-let_maintainer_look(void)
-{
-	ConditionVariableCancelSleep();
-	for (int i = 0; i < 2; i++)
-		(void) ddir_request(DDIR_REQUEST_SETTINGS, InvalidOid, InvalidXLogRecPtr, 2, ANSWER_MS);
-}
-
 /* Does what was found by look stand? */
 static bool
 final(List *views, bool only_live, TimestampTz start, DdirFreshness *out)
@@ -355,7 +372,7 @@ ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 	TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
 	TimestampTz start = GetCurrentTimestamp();
 	DdirDatabaseSlot *prepared = NULL;
-	bool		looked = false;
+	Ticket		ticket = {NULL, 0};
 
 	memset(out, 0, sizeof(DdirFreshness));
 	out->target = target;
@@ -364,16 +381,9 @@ ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 		DdirDatabaseSlot *db;
 		long		left = LOOK_MS;
 
-		if (look(views, only_live, out, &db) && final(views, only_live, start, out))
-		{
-			if (looked || (out->result != DDIR_FRESHNESS_SUSPENDED &&
-						   out->result != DDIR_FRESHNESS_ERROR))
-				break;
-			let_maintainer_look();
-			looked = true;
-			prepared = NULL;
-			continue;
-		}
+		if (look(views, only_live, out, &ticket) && final(views, only_live, start, out))
+			break;
+		db = ticket.db;
 		if (db != prepared)
 		{
 			/* get in line, then look once more */

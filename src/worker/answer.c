@@ -16,6 +16,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "lib/stringinfo.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 #include "base/request.h"
@@ -204,7 +205,8 @@ answer_confirm(DdirMaintainer *m, Oid view, XLogRecPtr lsn, DdirReply *reply)
 	v = the_view(m, view, reply);
 	if (v == NULL)
 		return;
-	if (v->state == DDIR_VIEW_LIVE && m->broken == NULL && v->newest <= lsn &&
+	AcceptInvalidationMessages();
+	if (v->state == DDIR_VIEW_LIVE && m->broken == NULL && !m->look && v->newest <= lsn &&
 		ddir_decode_unseen(m->decoder, &unseen) == 0)
 		cols[0] = "yes";
 	ddir_reply_row(reply, 1, cols);

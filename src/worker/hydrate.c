@@ -161,14 +161,6 @@ ddir_hydrate_concerns(const DdirMaintainer *m, const DdirMaintained *v)
 	return m->hydration && list_member_ptr(m->hydration->views, v);
 }
 
-Bitmapset *
-ddir_hydrate_used(const DdirMaintainer *m, Oid relid)
-{
-	Source	   *s = m->hydration ? find_source(m->hydration, relid) : NULL;
-
-	return s ? s->used : NULL;
-}
-
 static void
 end_hydration(DdirMaintainer *m)
 {
@@ -197,21 +189,16 @@ ddir_hydrate_cancel(DdirMaintainer *m, const char *reason)
  * Starting
  */
 
-static bool
-scan_columns(DdirRel *rel, DdirHydration *h, DdirMaintainer *m)
+/* The base tables a view reads, and the columns it uses of them. */
+static void
+add_sources(DdirHydration *h, const DdirRel *rel)
 {
 	Source	   *s;
 
-	if (rel->kind != DDIR_REL_SCAN)
-	{
-		bool		any = false;
-
-		for (int i = 0; i < rel->ninputs; i++)
-			any = scan_columns(rel->input[i], h, m) || any;
-		return any;
-	}
-	if (rel->is_view)
-		return false;
+	for (int i = 0; i < rel->ninputs; i++)
+		add_sources(h, rel->input[i]);
+	if (rel->kind != DDIR_REL_SCAN || rel->is_view)
+		return;
 	s = find_source(h, rel->relid);
 	if (s == NULL)
 	{
@@ -221,7 +208,6 @@ scan_columns(DdirRel *rel, DdirHydration *h, DdirMaintainer *m)
 		h->sources = lappend(h->sources, s);
 	}
 	s->used = bms_add_members(s->used, rel->used);
-	return true;
 }
 
 /* All it reads is live, or in the set before it. */
@@ -285,7 +271,7 @@ start_hydration(DdirMaintainer *m)
 	h->start = GetCurrentTimestamp();
 	h->retry = not_before;
 	foreach(lc, views)
-		scan_columns(((DdirMaintained *) lfirst(lc))->lowered->root, h, m);
+		add_sources(h, ((DdirMaintained *) lfirst(lc))->lowered->root);
 	MemoryContextSwitchTo(old);
 	m->hydration = h;
 	report(m, DDIR_HYDRATION_QUEUED);
@@ -856,7 +842,7 @@ finish_view(DdirMaintainer *m, DdirMaintained *v)
 	LWLockRelease(ddir_shared->lock);
 	ereport(LOG,
 			(errmsg("ddir: view \"%s\" hydrated: " UINT64_FORMAT " rows changed in %.3f seconds",
-					v->name, v->rows_applied, (now - h->start) / 1000000.0)));
+					v->name, v->rows_written, (now - h->start) / 1000000.0)));
 }
 
 /* In a step of its own: the set's views become live. */
@@ -928,9 +914,9 @@ compute(DdirMaintainer *m)
 
 	if (!failed)
 	{
-		ddir_step_ended(m, true);
 		foreach(lc, h->views)
 			finish_view(m, lfirst(lc));
+		ddir_step_ended(m, true);
 		end_hydration(m);
 		foreach(lc, views)
 		{

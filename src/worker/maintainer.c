@@ -53,6 +53,7 @@ static const DdirDecodeLimits turn_limits = {
 
 /* The slot is told at most so often. */
 #define CONFIRM_MS 1000
+#define RATE_MS 1000
 #define CONFIRM_BYTES (16 * 1024 * 1024)
 #define IDLE_MS 5000
 
@@ -271,19 +272,36 @@ nothing_to_do(const DdirMaintainer *m)
  * The turn
  */
 
+/* Rows a second, of the last second or longer. */
+static void
+measure_rate(DdirMaintainer *m, TimestampTz now)
+{
+	long		ms = TimestampDifferenceMilliseconds(m->rate_at, now);
+
+	if (ms < RATE_MS)
+		return;
+	m->db->rows_per_s = (m->db->rows - m->rate_rows) * 1000.0 / ms;
+	m->rate_at = now;
+	m->rate_rows = m->db->rows;
+}
+
 static void
 publish(DdirMaintainer *m)
 {
 	XLogRecPtr	position = ddir_decode_position(m->decoder);
 	TimestampTz now = GetCurrentTimestamp();
 
+	measure_rate(m, now);
 	if (position > m->position)
 		m->position = position;
 	if (m->caught_up)
 		pg_atomic_write_u64(&m->db->caught_up, now);
-	if (pg_atomic_read_u64(&m->db->frontier) != m->position)
+	if (pg_atomic_read_u64(&m->db->frontier) != m->position ||
+		pg_atomic_read_u64(&m->db->looked) != m->looking)
 	{
 		pg_atomic_write_u64(&m->db->frontier, m->position);
+		pg_write_barrier();		/* whoever sees looked sees the frontier */
+		pg_atomic_write_u64(&m->db->looked, m->looking);
 		ConditionVariableBroadcast(&m->db->changed);
 	}
 
@@ -361,6 +379,7 @@ work_waiting(void *arg)
 	DdirMaintainer *m = arg;
 
 	return m->look || m->db->leave || m->db->recheck ||
+		pg_atomic_read_u64(&m->db->look_wanted) != m->looking ||
 		ddir_request_waits(m->db) ||
 		flush_wanted(m) ||
 		GetFlushRecPtr(NULL) > ddir_decode_position(m->decoder);
@@ -424,6 +443,8 @@ keep_pace(DdirMaintainer *m)
 static void
 absorb_invalidations(DdirMaintainer *m)
 {
+	m->looking = pg_atomic_read_u64(&m->db->look_wanted);
+	pg_memory_barrier();
 	AcceptInvalidationMessages();
 	if (m->db->recheck)
 	{
@@ -516,6 +537,8 @@ ddir_maintainer_main(Datum arg)
 	on_shmem_exit(forget_stepping, (Datum) 0);
 	m = create_maintainer(dbid, db);
 	m->stepping = ddir_stepping_open(dbid);
+	m->rate_at = GetCurrentTimestamp();
+	m->rate_rows = db->rows;
 	ereport(LOG,
 			(errmsg("ddir: maintainer of database %u started", dbid)));
 

@@ -90,11 +90,14 @@ typedef struct DdirMaintainer
 	XLogRecPtr	unconfirmed;	/* to be confirmed once commit_end is flushed */
 	XLogRecPtr	commit_end;
 	TimestampTz confirmed_at;
+	TimestampTz rate_at;		/* when rows_per_s was last computed, */
+	uint64		rate_rows;		/* and of how many rows in all */
 	TimestampTz next_step;		/* due then, if writers keep us busy */
 	bool		caught_up;		/* the decoder was at the end of the WAL */
 	const char *start_reason;	/* why views found at the start are hydrated;
 								 * NULL: it has started */
 	TimestampTz restore_at;		/* to try replica identities again; 0: none */
+	uint64		looking;		/* the newest ticket for a look of this turn */
 	bool		look;			/* at the catalog again */
 	bool		look_again;		/* something was locked when it looked */
 	bool		all_changed;	/* any object may have changed */
@@ -128,7 +131,6 @@ extern void ddir_hydrate_advance(DdirMaintainer *m);
 extern void ddir_hydrate_keep(DdirMaintainer *m);	/* set aside this turn's trays */
 extern void ddir_hydrate_cancel(DdirMaintainer *m, const char *reason);
 extern bool ddir_hydrate_concerns(const DdirMaintainer *m, const DdirMaintained *v);
-extern Bitmapset *ddir_hydrate_used(const DdirMaintainer *m, Oid relid);
 extern long ddir_hydrate_patience_ms(const DdirMaintainer *m);	/* -1: until woken */
 
 /* step.c */
