@@ -45,8 +45,7 @@ $node->command_ok([ 'pg_dump', '-f', "$dir/plain.sql", 'postgres' ], 'dumps as S
 $node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/custom", 'postgres' ], 'dumps as an archive');
 $node->command_ok([ 'pg_dump', '-Fd', '-j', '2', '-f', "$dir/directory", 'postgres' ],
 	'dumps with two jobs');
-$bench->{run}->signal('INT');
-DdirNode::pgbench_end($bench);
+DdirNode::pgbench_stop($bench);
 DdirNode::views_equal_queries($node, 'postgres', 'where it was dumped');
 
 like(slurp_file("$dir/plain.sql"), qr/SET default_table_access_method = ddir;\n.*CREATE MATERIALIZED VIEW shop\.by_region/s,

@@ -196,6 +196,16 @@ sub pgbench_end
 	return;
 }
 
+# ... before its time.  Not by SIGINT, which a process in the background ignores.
+sub pgbench_stop
+{
+	my ($bench) = @_;
+
+	$bench->{run}->signal('TERM');
+	pgbench_end($bench);
+	return;
+}
+
 # kill -9 of the postmaster, and another one.  The old one has to be gone for
 # the system, and its children have to notice.
 sub crash_and_start
