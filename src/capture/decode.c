@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * decode.c
- *	  The loop over WAL, and what is tracked.
+ *	  The loop over WAL.
  *
  * The server's decoding is used from its own functions, without walsender or
  * SQL in between: we read records where the slot stands, give each to
@@ -40,7 +40,6 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xlogutils.h"
-#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "replication/decode.h"
 #include "replication/slot.h"
@@ -52,17 +51,6 @@
 #include "base/compat.h"
 #include "base/config.h"
 #include "capture/decoder.h"
-
-#define SH_PREFIX tracked
-#define SH_ELEMENT_TYPE DdirTrackedEntry
-#define SH_KEY_TYPE Oid
-#define SH_KEY relid
-#define SH_HASH_KEY(tb, key) murmurhash32(key)
-#define SH_EQUAL(tb, a, b) ((a) == (b))
-#define SH_SCOPE static inline
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
 
 /* The clock is read once in so many records. */
 #define RECORDS_A_LOOK 64
@@ -151,7 +139,7 @@ ddir_decode_open(const char *slot, RepOriginId own_origin)
 	d->scratch = AllocSetContextCreate(cxt, "ddir change", ALLOCSET_DEFAULT_SIZES);
 	d->values = AllocSetContextCreate(cxt, "ddir change values", ALLOCSET_SMALL_SIZES);
 	d->own_origin = own_origin;
-	d->tracked = tracked_create(cxt, 32, NULL);
+	ddir_tracking_init(&d->tracking, cxt);
 	d->saved_at = GetCurrentTimestamp();
 
 	PG_TRY();
@@ -178,7 +166,7 @@ ddir_decode_open(const char *slot, RepOriginId own_origin)
 void
 ddir_decode_close(DdirDecoder *d)
 {
-	ddir_check(d == ddir_plugin_user.decoder && d->out == NULL);
+	ddir_check(d == ddir_plugin_user.decoder && d->tracking.out == NULL);
 	ddir_plugin_user.decoder = NULL;
 	FreeDecodingContext(d->ctx);
 	ReplicationSlotRelease();
@@ -190,135 +178,28 @@ ddir_decode_close(DdirDecoder *d)
  * ----
  */
 
-DdirTracked *
-ddir_tracked_find(DdirDecoder *d, Oid relid)
-{
-	DdirTrackedEntry *e;
-
-	if (relid == d->last_relid)
-		return d->last;
-	e = tracked_lookup(d->tracked, relid);
-	d->last_relid = relid;
-	d->last = e ? e->tracked : NULL;
-	return d->last;
-}
-
-void
-ddir_decode_untrack(DdirDecoder *d, Oid relid)
-{
-	DdirTrackedEntry *e = tracked_lookup(d->tracked, relid);
-
-	if (e == NULL)
-		return;
-	MemoryContextDelete(e->tracked->cxt);
-	tracked_delete_item(d->tracked, e);
-	d->last_relid = InvalidOid;
-	d->last = NULL;
-}
-
-/* What is used of the first natts columns, in detail. */
-static void
-describe_columns(DdirTracked *t, TupleDesc desc, int natts, const Bitmapset *used)
-{
-	bool		all = true;
-
-	t->type = ddir_rowtype_from_tupdesc(desc);
-	t->col = palloc(natts * sizeof(DdirTrackedColumn) + 1);
-	if (bms_prev_member(used, -1) > natts)
-		elog(ERROR, "column %d of relation %u is used, which has %d of them",
-			 bms_prev_member(used, -1), t->relid, natts);
-	for (int i = 0; i < natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (used && !bms_is_member(i + 1, used))
-		{
-			all = all && att->attisdropped;
-			continue;
-		}
-		if (att->attisdropped)
-			continue;
-		t->col[t->ncols].att = i;
-		t->col[t->ncols].typid = att->atttypid;
-		t->col[t->ncols].varlena = att->attlen == -1;
-		t->ncols++;
-	}
-	t->used = all ? NULL : bms_copy(used);
-}
-
-static DdirTracked *
-describe_relation(DdirDecoder *d, Relation rel, int natts, const Bitmapset *used)
-{
-	MemoryContext cxt = AllocSetContextCreate(d->cxt, "ddir tracked relation",
-											  ALLOCSET_SMALL_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(cxt);
-	TupleDesc	desc = RelationGetDescr(rel);
-	DdirTracked *t = palloc0(sizeof(DdirTracked));
-
-	if (natts == 0)
-		natts = desc->natts;
-	if (natts > desc->natts)
-		elog(ERROR, "relation %u has %d columns, not %d",
-			 RelationGetRelid(rel), desc->natts, natts);
-	t->relid = RelationGetRelid(rel);
-	t->cxt = cxt;
-	if (natts < desc->natts)
-	{
-		desc = CreateTupleDescCopy(desc);
-		desc->natts = natts;
-	}
-	describe_columns(t, desc, natts, used);
-	MemoryContextSwitchTo(old);
-	return t;
-}
-
-/*
- * No lock: the relation may be locked by anybody for any time, and what we
- * read of it is checked again against each change's own descriptor.
- */
 bool
 ddir_decode_track_as(DdirDecoder *d, Oid relid, int natts, const Bitmapset *used)
 {
-	MemoryContext old = CurrentMemoryContext;
-	bool		own = !IsTransactionState();
-	DdirTracked *t = NULL;
-	Relation	rel;
-	bool		found;
-
-	if (own)
-		StartTransactionCommand();
-	rel = RelationIdGetRelation(relid);
-	if (RelationIsValid(rel))
-	{
-		t = describe_relation(d, rel, natts, used);
-		RelationClose(rel);
-	}
-	if (own)
-	{
-		CommitTransactionCommand();
-		MemoryContextSwitchTo(old);
-	}
-
-	ddir_decode_untrack(d, relid);
-	if (t == NULL)
-		return false;
-	tracked_insert(d->tracked, relid, &found)->tracked = t;
-	d->last_relid = InvalidOid;
-	return true;
+	return ddir_tracking_add(&d->tracking, relid, natts, used);
 }
 
 bool
 ddir_decode_track(DdirDecoder *d, Oid relid, const Bitmapset *used)
 {
-	return ddir_decode_track_as(d, relid, 0, used);
+	return ddir_tracking_add(&d->tracking, relid, 0, used);
+}
+
+void
+ddir_decode_untrack(DdirDecoder *d, Oid relid)
+{
+	ddir_tracking_remove(&d->tracking, relid);
 }
 
 const DdirRowType *
 ddir_decode_rowtype(const DdirDecoder *d, Oid relid)
 {
-	DdirTrackedEntry *e = tracked_lookup(d->tracked, relid);
-
-	return e ? e->tracked->type : NULL;
+	return ddir_tracking_rowtype(&d->tracking, relid);
 }
 
 /* ----
@@ -359,13 +240,13 @@ ddir_decode_read(DdirDecoder *d, const DdirDecodeLimits *limits, DdirTrays *out)
 	TimestampTz start = limits->ms > 0 ? GetCurrentTimestamp() : 0;
 	bool		end = false;
 
-	ddir_check(d == ddir_plugin_user.decoder && d->out == NULL);
+	ddir_check(d == ddir_plugin_user.decoder && d->tracking.out == NULL);
 	if (IsTransactionState())
 		elog(ERROR, "WAL is decoded in a transaction");
 
-	d->out = out;
-	d->rows = 0;
-	d->bytes = 0;
+	d->tracking.out = out;
+	d->tracking.rows = 0;
+	d->tracking.bytes = 0;
 	for (uint32 records = 1;; records++)
 	{
 		/* the transaction of a decoded one leaves another context behind */
@@ -376,13 +257,13 @@ ddir_decode_read(DdirDecoder *d, const DdirDecodeLimits *limits, DdirTrays *out)
 			break;
 		}
 		CHECK_FOR_INTERRUPTS();
-		if ((limits->rows > 0 && d->rows >= limits->rows) ||
-			(limits->bytes > 0 && d->bytes >= limits->bytes) ||
+		if ((limits->rows > 0 && d->tracking.rows >= limits->rows) ||
+			(limits->bytes > 0 && d->tracking.bytes >= limits->bytes) ||
 			(limits->ms > 0 && records % RECORDS_A_LOOK == 0 &&
 			 TimestampDifferenceExceeds(start, GetCurrentTimestamp(), limits->ms)))
 			break;
 	}
-	d->out = NULL;
+	d->tracking.out = NULL;
 	MemoryContextSwitchTo(old);
 	return end;
 }

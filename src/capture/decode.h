@@ -74,13 +74,6 @@ typedef struct DdirDecodeLimits
 	int			ms;
 } DdirDecodeLimits;
 
-/*
- * A transaction with more bytes of rows of one source than this, or than half
- * of ddir.memory_limit, gives an event (DDIR_TRAY_TOO_LARGE) in place of those
- * rows.
- */
-#define DDIR_TRAY_BYTES_MAX ((Size) 1024 * 1024 * 1024)
-
 /* true: the end of the flushed WAL is reached */
 extern bool ddir_decode_read(DdirDecoder *d, const DdirDecodeLimits *limits, DdirTrays *out);
 

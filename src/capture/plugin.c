@@ -42,7 +42,6 @@
 #include "utils/rel.h"
 
 #include "base/compat.h"
-#include "base/config.h"
 #include "capture/decoder.h"
 
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
@@ -55,91 +54,15 @@ served(LogicalDecodingContext *ctx)
 {
 	DdirDecoder *d = ctx->output_plugin_private;
 
-	if (d == NULL || d != ddir_plugin_user.decoder || d->out == NULL)
+	if (d == NULL || d != ddir_plugin_user.decoder || d->tracking.out == NULL)
 		elog(ERROR, "output plugin \"%s\" is called by a stranger", DDIR_LIBRARY);
 	return d;
-}
-
-static DdirDeltas *
-run_of(DdirDecoder *d, DdirTracked *t)
-{
-	DdirTrays  *out = d->out;
-	DdirDeltas *run;
-
-	if (t->run < out->nruns && out->run[t->run].source == t->relid)
-		run = &out->run[t->run].deltas;
-	else
-	{
-		run = ddir_trays_run(out, t->relid);
-		for (t->run = 0; &out->run[t->run].deltas != run;)
-			t->run++;
-	}
-
-	/* an empty tray gives its number to the next one, whose run may be new */
-	if (t->tray != out->next || t->start_n > run->n)
-	{
-		t->tray = out->next;
-		t->start_n = run->n;
-	}
-	return run;
-}
-
-/* Forget the rows of a run from row n on. */
-static void
-cut_run(DdirDeltas *run, uint32 n)
-{
-	ddir_check(n < run->n);
-	run->n = n;
-	run->val.len = run->val.off[n];
-}
-
-/* One event of a kind for a source and tray says it all. */
-static void
-add_event(DdirDecoder *d, DdirTracked *t, DdirTrayEventKind kind)
-{
-	if (t->event_tray[kind] == d->out->next)
-		return;
-	t->event_tray[kind] = d->out->next;
-	ddir_trays_event(d->out, t->relid, kind);
-}
-
-/*
- * A tray that is too large gives its rows up, so that memory and the lanes'
- * limits hold for any transaction.  True: it has, and no more are wanted.
- */
-static bool
-too_large(DdirDecoder *d, DdirTracked *t, DdirDeltas *run)
-{
-	Size		limit = Min(DDIR_TRAY_BYTES_MAX, (Size) ddir_memory_limit * 1024 / 2);
-
-	if (t->event_tray[DDIR_TRAY_TOO_LARGE] == d->out->next)
-		return true;
-	if (run->n == t->start_n ||
-		run->val.len - run->val.off[t->start_n] <= limit)
-		return false;
-	cut_run(run, t->start_n);
-	add_event(d, t, DDIR_TRAY_TOO_LARGE);
-	return true;
 }
 
 /* ----
  * Changes
  * ----
  */
-
-/* Are the columns used as they were when the relation was tracked? */
-static bool
-same_shape(const DdirTracked *t, TupleDesc desc)
-{
-	for (int i = 0; i < t->ncols; i++)
-	{
-		const DdirTrackedColumn *c = &t->col[i];
-
-		if (c->att >= desc->natts || TupleDescAttr(desc, c->att)->atttypid != c->typid)
-			return false;
-	}
-	return true;
-}
 
 static void
 deform(DdirDecoder *d, const DdirTracked *t, HeapTuple tuple, TupleDesc desc,
@@ -217,7 +140,7 @@ static uint32
 add_row(DdirDecoder *d, const DdirTracked *t, DdirDeltas *run,
 		const DdirTupleValues *v, int64 diff)
 {
-	uint64_t	tray = d->out->next;
+	uint64_t	tray = d->tracking.out->next;
 	uint32		len = ddir_image_pack(t->type, v->values, v->isnull, t->used, run);
 
 	ddir_deltas_close(run, 0, len, &tray, diff, 0);
@@ -230,12 +153,12 @@ add_row(DdirDecoder *d, const DdirTracked *t, DdirDeltas *run,
 static void
 add_change(DdirDecoder *d, DdirTracked *t, HeapTuple old, HeapTuple new, TupleDesc desc)
 {
-	DdirDeltas *run = run_of(d, t);
+	DdirDeltas *run = ddir_tracked_run(&d->tracking, t);
 	uint32		n = run->n;
 	uint32		oldlen = 0;
 	uint32		newlen = 0;
 
-	if (too_large(d, t, run))
+	if (ddir_tracked_full(&d->tracking, t, run))
 		return;
 	if (old)
 		deform(d, t, old, desc, &d->old);
@@ -244,7 +167,7 @@ add_change(DdirDecoder *d, DdirTracked *t, HeapTuple old, HeapTuple new, TupleDe
 	if ((old && has_left_out(t, &d->old)) ||
 		(new && !fill_left_out(t, old ? &d->old : NULL, &d->new)))
 	{
-		add_event(d, t, DDIR_TRAY_NO_OLD_IMAGE);
+		ddir_tracked_event(&d->tracking, t, DDIR_TRAY_NO_OLD_IMAGE);
 		return;
 	}
 
@@ -256,11 +179,11 @@ add_change(DdirDecoder *d, DdirTracked *t, HeapTuple old, HeapTuple new, TupleDe
 		memcmp(run->val.bytes + run->val.off[n],
 			   run->val.bytes + run->val.off[n + 1], newlen) == 0)
 	{
-		cut_run(run, n);
+		ddir_run_cut(run, n);
 		return;
 	}
-	d->rows += run->n - n;
-	d->bytes += run->val.len - run->val.off[n];
+	d->tracking.rows += run->n - n;
+	d->tracking.bytes += run->val.len - run->val.off[n];
 }
 
 static void
@@ -268,7 +191,7 @@ change_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
 		  ReorderBufferChange *change)
 {
 	DdirDecoder *d = served(ctx);
-	DdirTracked *t = ddir_tracked_find(d, RelationGetRelid(relation));
+	DdirTracked *t = ddir_tracked_find(&d->tracking, RelationGetRelid(relation));
 	HeapTuple	old = NULL;
 	HeapTuple	new = NULL;
 	MemoryContext caller;
@@ -278,13 +201,13 @@ change_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
 	{
 		/* a table that is being rewritten? */
 		if (OidIsValid(relation->rd_rel->relrewrite) &&
-			(t = ddir_tracked_find(d, relation->rd_rel->relrewrite)) != NULL)
-			add_event(d, t, DDIR_TRAY_REWRITTEN);
+			(t = ddir_tracked_find(&d->tracking, relation->rd_rel->relrewrite)) != NULL)
+			ddir_tracked_event(&d->tracking, t, DDIR_TRAY_REWRITTEN);
 		return;
 	}
-	if (!same_shape(t, RelationGetDescr(relation)))
+	if (!ddir_tracked_same_shape(t, RelationGetDescr(relation)))
 	{
-		add_event(d, t, DDIR_TRAY_REWRITTEN);
+		ddir_tracked_event(&d->tracking, t, DDIR_TRAY_REWRITTEN);
 		return;
 	}
 
@@ -302,7 +225,7 @@ change_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
 			new = NULL;			/* an update that left all that is used alone */
 		else if (!covers || old == NULL)
 		{
-			add_event(d, t, DDIR_TRAY_NO_OLD_IMAGE);
+			ddir_tracked_event(&d->tracking, t, DDIR_TRAY_NO_OLD_IMAGE);
 			old = new = NULL;
 		}
 	}
@@ -319,10 +242,10 @@ truncate_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelations,
 
 	for (int i = 0; i < nrelations; i++)
 	{
-		DdirTracked *t = ddir_tracked_find(d, RelationGetRelid(relations[i]));
+		DdirTracked *t = ddir_tracked_find(&d->tracking, RelationGetRelid(relations[i]));
 
 		if (t)
-			add_event(d, t, DDIR_TRAY_TRUNCATE);
+			ddir_tracked_event(&d->tracking, t, DDIR_TRAY_TRUNCATE);
 	}
 }
 
@@ -356,7 +279,7 @@ commit_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr commit_
 {
 	DdirDecoder *d = served(ctx);
 
-	ddir_trays_close(d->out, txn->end_lsn, txn->xid, txn->xact_time.commit_time);
+	ddir_trays_close(d->tracking.out, txn->end_lsn, txn->xid, txn->xact_time.commit_time);
 	d->transactions++;
 	ddir_unseen_add(d, txn->xid);
 }
