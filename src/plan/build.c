@@ -399,6 +399,31 @@ build_negate(DdirBuild *b, DdirRel *rel)
 						  rel->type, rel->rows);
 }
 
+static DdirStream
+build_threshold(DdirBuild *b, DdirRel *rel)
+{
+	DdirStream	s = ddir_build_rel(b, rel->input[0]);
+	const DdirStream *load = &s;
+	DdirProgramSpec spec = {0};
+	DdirFunc	func;
+	DdirNode   *node;
+
+	spec.label = "threshold";
+	spec.owner = b->owner;
+	spec.nrel = 1;
+	spec.rel = &s.node_type;
+	spec.quals = s.quals;
+	spec.targets = ddir_stream_targets(&s);
+	spec.row_is_key = true;
+	func = ddir_program_make(b->flow->cxt, &spec);
+	node = ddir_threshold_create(b->share->graph, "threshold", s.node, func,
+								 ddir_threshold_positive);
+	ddir_flow_keep(b, node, 1, &load);
+	ddir_flow_line(b, "threshold");
+	b->flow->state_bytes += rel->rows * (64 + 9 * rel->type->natts);
+	return ddir_stream_of(node, rel->type, rel->rows);
+}
+
 DdirStream
 ddir_build_rel(DdirBuild *b, DdirRel *rel)
 {
@@ -439,6 +464,9 @@ ddir_build_rel(DdirBuild *b, DdirRel *rel)
 			break;
 		case DDIR_REL_NEGATE:
 			s = build_negate(b, rel);
+			break;
+		case DDIR_REL_THRESHOLD:
+			s = build_threshold(b, rel);
 			break;
 		default:
 			elog(ERROR, "unknown kind of relation: %d", (int) rel->kind);

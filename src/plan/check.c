@@ -58,11 +58,6 @@ static const DdirRefusalKind kinds[] = {
 		"It uses %s; recursion is not maintained.",
 		"Write the steps out as joins where their number is bounded."
 	},
-	[DDIR_REFUSE_INTERSECT] = {
-		"intersect_except", UNSUPPORTED, "INTERSECT or EXCEPT",
-		"It uses %s, which is not maintained.",
-		"Use SELECT DISTINCT with EXISTS or NOT EXISTS."
-	},
 	[DDIR_REFUSE_GROUPING_SETS] = {
 		"grouping_sets", UNSUPPORTED, "GROUPING SETS, ROLLUP or CUBE",
 		"It uses %s, which is not maintained.",

@@ -57,6 +57,32 @@ ddir_equality_usable(Oid eqop, Oid left_type, Oid right_type, Oid collation)
 	return ddir_try(try_keys, &cx, &message) && cx.compatible;
 }
 
+typedef struct LossyContext
+{
+	Oid			type;
+	Oid			collation;
+	Oid			eqop;
+	bool		lossy;
+} LossyContext;
+
+static void
+try_lossy(void *arg)
+{
+	LossyContext *cx = arg;
+	DdirKeySpec *spec = ddir_key_make(DDIR_KEY_GROUP, 1, &cx->type, &cx->collation, &cx->eqop);
+
+	cx->lossy = spec->lossy || !spec->exact;
+}
+
+bool
+ddir_equality_is_lossy(Node *expr, Oid eqop)
+{
+	LossyContext cx = {exprType(expr), exprCollation(expr), eqop, true};
+	char	   *message;
+
+	return !ddir_try(try_lossy, &cx, &message) || cx.lossy;
+}
+
 bool
 ddir_equality_split(Node *clause, Expr **left, Expr **right, Oid *eqop, Oid *collation)
 {

@@ -89,6 +89,7 @@ ddir_rel_column_name(const DdirRel *rel, AttrNumber a)
 		case DDIR_REL_ANTI:
 		case DDIR_REL_UNION:
 		case DDIR_REL_NEGATE:
+		case DDIR_REL_THRESHOLD:
 			return ddir_rel_column_name(rel->input[0], a);
 		case DDIR_REL_CONSTANT:
 			break;
@@ -109,6 +110,7 @@ rel_name(const DdirRel *rel)
 		case DDIR_REL_REDUCE:
 		case DDIR_REL_UNION:
 		case DDIR_REL_NEGATE:
+		case DDIR_REL_THRESHOLD:
 			return rel_name(rel->input[0]);
 		case DDIR_REL_JOIN:
 			return "j";
@@ -317,6 +319,9 @@ append_line(StringInfo out, const DdirRel *rel)
 			break;
 		case DDIR_REL_NEGATE:
 			appendStringInfoString(out, "Negate");
+			break;
+		case DDIR_REL_THRESHOLD:
+			appendStringInfoString(out, "Threshold");
 			break;
 	}
 }

@@ -378,3 +378,17 @@ ddir_rel_negate(DdirRel *input)
 	rel->rows = input->rows;
 	return rel;
 }
+
+/*
+ * Rows are the same if their images are; each appears max(0, n) times, n being
+ * how often the input has it.
+ */
+DdirRel *
+ddir_rel_threshold(DdirRel *input)
+{
+	DdirRel    *rel = make_rel(DDIR_REL_THRESHOLD, 1, &input);
+
+	rel->type = input->type;
+	rel->rows = input->rows;
+	return rel;
+}

@@ -39,7 +39,8 @@ typedef enum DdirRelKind
 	DDIR_REL_ANTI,				/* left rows without a match on the right */
 	DDIR_REL_REDUCE,			/* GROUP BY and DISTINCT */
 	DDIR_REL_UNION,				/* bag sum */
-	DDIR_REL_NEGATE
+	DDIR_REL_NEGATE,
+	DDIR_REL_THRESHOLD			/* of what a bag sum has more than no times */
 } DdirRelKind;
 
 /* An equality between columns of two inputs (or of the groups, in a Reduce). */
@@ -106,6 +107,7 @@ extern DdirRel *ddir_rel_anti(DdirRel *left, DdirRel *right, List *equalities, L
 extern DdirRel *ddir_rel_reduce(DdirRel *input, List *keys, List *aggs, bool global);
 extern DdirRel *ddir_rel_union(int n, DdirRel *const *inputs);
 extern DdirRel *ddir_rel_negate(DdirRel *input);
+extern DdirRel *ddir_rel_threshold(DdirRel *input);
 
 /* the Var for column a (from 1) of input i (from 0), which is "of" */
 extern Var *ddir_rel_var(int i, const DdirRel *of, AttrNumber a);

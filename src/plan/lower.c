@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_aggregate.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -244,23 +245,52 @@ ddir_level_make(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKin
 	return level;
 }
 
-DdirRel *
-ddir_lower_distinct(DdirLevel *level, DdirRel *rel, List *eqops)
+List *
+ddir_column_keys(DdirRel *rel, int n, List *eqops)
 {
 	List	   *keys = NIL;
-	ListCell   *lc;
 
-	foreach(lc, eqops)
+	for (int i = 0; i < n; i++)
 	{
 		DdirGroupKey *key = palloc0(sizeof(DdirGroupKey));
-		Var		   *var = ddir_rel_var(0, rel, foreach_current_index(lc) + 1);
+		Var		   *var = ddir_rel_var(0, rel, i + 1);
 
 		key->expr = (Expr *) var;
-		key->eqop = lfirst_oid(lc);
+		key->eqop = eqops ? list_nth_oid(eqops, i) : InvalidOid;
 		key->collation = var->varcollid;
 		keys = lappend(keys, key);
 	}
-	return ddir_rel_reduce(rel, keys, NIL, false);
+	return keys;
+}
+
+DdirRel *
+ddir_lower_distinct(DdirLevel *level, DdirRel *rel, List *eqops)
+{
+	return ddir_rel_reduce(rel, ddir_column_keys(rel, list_length(eqops), eqops), NIL, false);
+}
+
+Expr *
+ddir_make_agg(Oid fnoid, Expr *arg, Expr *filter)
+{
+	Aggref	   *ref = makeNode(Aggref);
+
+	ref->aggfnoid = fnoid;
+	ref->aggtype = get_func_rettype(fnoid);
+	ref->aggcollid = get_typcollation(ref->aggtype);
+	if (arg)
+	{
+		ref->aggargtypes = list_make1_oid(exprType((Node *) arg));
+		ref->args = list_make1(makeTargetEntry(arg, 1, NULL, false));
+		ref->inputcollid = exprCollation((Node *) arg);
+	}
+	ref->aggstar = arg == NULL;
+	ref->aggfilter = filter;
+	ref->aggkind = AGGKIND_NORMAL;
+	ref->aggsplit = AGGSPLIT_SIMPLE;
+	ref->aggno = -1;
+	ref->aggtransno = -1;
+	ref->location = -1;
+	return (Expr *) ref;
 }
 
 /* The equality of each column of the select list, by its DISTINCT. */

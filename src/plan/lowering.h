@@ -136,6 +136,12 @@ extern void ddir_lower_no_sublinks(DdirLevel *level, Node *expr);
  */
 extern char *ddir_lower_text(DdirLevel *level, Node *expr);
 
+/* Keys of the first n columns of rel; eqops: of them, 0 or NIL = the types' own. */
+extern List *ddir_column_keys(DdirRel *rel, int n, List *eqops);
+
+/* A call of a built-in aggregate of one argument, or none; filter may be NULL. */
+extern Expr *ddir_make_agg(Oid fnoid, Expr *arg, Expr *filter);
+
 /* rel's rows without duplicates; eqops: of its columns, 0 = the type's own */
 extern DdirRel *ddir_lower_distinct(DdirLevel *level, DdirRel *rel, List *eqops);
 
@@ -177,6 +183,9 @@ extern Bitmapset *ddir_rels_in(Node *node);
 /* equality.c */
 /* Can the keys of both sides be compared? */
 extern bool ddir_equality_usable(Oid eqop, Oid left_type, Oid right_type, Oid collation);
+
+/* May values that are equal look different?  True where there is no equality. */
+extern bool ddir_equality_is_lossy(Node *expr, Oid eqop);
 
 /* "left = right" of either order that is usable: its sides, and the operator. */
 extern bool ddir_equality_split(Node *clause, Expr **left, Expr **right, Oid *eqop,

@@ -12,7 +12,8 @@
  * reads its input instead.  So a relation made again is found together with
  * where its old columns are now ("Pruned").
  *
- * Not dropped: keys of a Reduce, which make the groups.  Scans keep their
+ * Not dropped: keys of a Reduce, which make the groups, and columns of a
+ * Threshold, which make rows the same.  Scans keep their
  * columns' numbers, and are told which are used.
  *
  * src/plan/prune.c
@@ -159,6 +160,11 @@ propagate(PruneContext *cx, Pruned *p)
 					need_expr(cx, rel, lfirst(lc));
 			}
 			break;
+		case DDIR_REL_THRESHOLD:
+			/* all columns tell which rows are the same */
+			if (rel->type->natts > 0)
+				p->needed = bms_add_range(p->needed, 1, rel->type->natts);
+			/* FALLTHROUGH */
 		case DDIR_REL_UNION:
 		case DDIR_REL_NEGATE:
 			for (int i = 0; i < rel->ninputs; i++)
@@ -310,7 +316,8 @@ remake_union(PruneContext *cx, Pruned *p)
 	for (int i = 0; i < old->ninputs; i++)
 		inputs[i] = project(pruned_of(cx, old->input[i]), p->needed);
 	p->rel = old->kind == DDIR_REL_UNION ? ddir_rel_union(old->ninputs, inputs) :
-		ddir_rel_negate(inputs[0]);
+		old->kind == DDIR_REL_NEGATE ? ddir_rel_negate(inputs[0]) :
+		ddir_rel_threshold(inputs[0]);
 	while ((a = bms_next_member(p->needed, a)) >= 0)
 		p->column[a - 1] = ++n;
 }
@@ -411,6 +418,7 @@ remake(PruneContext *cx, Pruned *p)
 			break;
 		case DDIR_REL_UNION:
 		case DDIR_REL_NEGATE:
+		case DDIR_REL_THRESHOLD:
 			remake_union(cx, p);
 			break;
 	}

@@ -85,6 +85,7 @@ typedef struct Program
 	/* output */
 	int			copy_rel;		/* whose image is the row, or -1 */
 	bool		no_row;
+	bool		row_is_key;
 	DdirRowType *row;
 	Outputs		target;
 	DdirKeySpec *key;			/* may be NULL */
@@ -418,6 +419,7 @@ ddir_program_make(MemoryContext cxt, const DdirProgramSpec *spec)
 	p->label = pstrdup(spec->label ? spec->label : "");
 	p->owner = spec->owner;
 	p->no_row = spec->no_row;
+	p->row_is_key = spec->row_is_key;
 	p->total = spec_is_total(spec);
 	if (spec->key)
 	{
@@ -529,6 +531,12 @@ run_row(Program *p, const DdirBundle *in, uint32 i, DdirDeltas *out)
 			return;
 	}
 	vallen = write_val(p, in, i, out);
+	if (p->row_is_key)
+	{
+		keylen = (int) vallen;
+		memcpy(ddir_deltas_key_room(out, vallen), ddir_deltas_val_room(out, 0), vallen);
+		vallen = 0;
+	}
 	ddir_deltas_close(out, keylen, vallen, ddir_bundle_time(in, i), in->diff[i], i);
 }
 
@@ -567,8 +575,9 @@ check_bundle(void *arg)
 	if (run->in->nrel < p->nrel)
 		elog(ERROR, "program \"%s\" is given %d relations, not %d",
 			 p->label, run->in->nrel, p->nrel);
-	if (run->out->keyed != (p->key != NULL))
-		elog(ERROR, "program \"%s\" makes %s rows", p->label, p->key ? "keyed" : "unkeyed");
+	if (run->out->keyed != (p->key != NULL || p->row_is_key))
+		elog(ERROR, "program \"%s\" makes %s rows", p->label,
+			 run->out->keyed ? "unkeyed" : "keyed");
 	for (int r = 0; r < p->nrel; r++)
 		if ((p->fetch[r] != NULL || p->copy_rel == r) && run->in->ref[r] == NULL)
 			elog(ERROR, "relation %d of program \"%s\" is not bound", r + 1, p->label);

@@ -46,6 +46,8 @@ typedef struct DdirProgramSpec
 	List	   *quals;			/* implicitly ANDed; NULL is false */
 	List	   *targets;		/* Exprs of the output row; NIL: empty row */
 	bool		no_row;			/* leave the val lane empty */
+	bool		row_is_key;		/* the row's image is the key; the val lane
+								 * stays empty */
 	List	   *keys;			/* Exprs of the key; used if key is set */
 	DdirKeySpec *key;			/* NULL: unkeyed */
 	List	   *order;			/* Exprs whose order encoding goes before the

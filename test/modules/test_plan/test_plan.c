@@ -256,6 +256,24 @@ position_of(List *rels, const DdirRel *rel)
 	elog(ERROR, "relation not found");
 }
 
+/* Negations come last: SQL has no rows that are there less than no times. */
+static void
+put_union(StringInfo out, List *rels, const DdirRel *rel)
+{
+	const char *glue = "";
+
+	for (int negated = 0; negated < 2; negated++)
+		for (int i = 0; i < rel->ninputs; i++)
+		{
+			if ((rel->input[i]->kind == DDIR_REL_NEGATE) != negated)
+				continue;
+			appendStringInfo(out, "%s(SELECT * FROM r%d)",
+							 *glue && negated ? " EXCEPT ALL " : glue,
+							 position_of(rels, rel->input[i]));
+			glue = " UNION ALL ";
+		}
+}
+
 static void
 put_rel(StringInfo out, List *rels, const DdirRel *rel)
 {
@@ -292,12 +310,13 @@ put_rel(StringInfo out, List *rels, const DdirRel *rel)
 			put_reduce(out, rel, context, from.data);
 			break;
 		case DDIR_REL_UNION:
-			for (int i = 0; i < rel->ninputs; i++)
-				appendStringInfo(out, "%sSELECT * FROM r%d", i ? " UNION ALL " : "",
-								 position_of(rels, rel->input[i]));
+			put_union(out, rels, rel);
 			break;
 		case DDIR_REL_NEGATE:
-			elog(ERROR, "a negation cannot be written as SQL");
+		case DDIR_REL_THRESHOLD:
+			/* what is not there is not there: see put_union */
+			appendStringInfo(out, "SELECT * FROM r%d", position_of(rels, rel->input[0]));
+			break;
 	}
 }
 

@@ -87,3 +87,7 @@ SELECT test_facts('SELECT c.name, t.total FROM totals t JOIN big ON true JOIN cu
 
 DROP MATERIALIZED VIEW totals;
 DROP VIEW big, sizes;
+-- INTERSECT and EXCEPT
+SELECT test_lower('SELECT x FROM a INTERSECT SELECT x FROM b');
+SELECT test_lower('SELECT x FROM a UNION (SELECT x FROM b EXCEPT ALL SELECT y FROM b)');
+SELECT test_lower('SELECT n FROM a INTERSECT ALL SELECT n FROM a WHERE x = 1');

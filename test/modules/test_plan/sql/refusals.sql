@@ -21,8 +21,6 @@ SELECT test_lower('SELECT DISTINCT ON (x) x, y FROM a ORDER BY x, y');
 SELECT test_lower('SELECT x, row_number() OVER (ORDER BY y) FROM a');
 SELECT test_lower('SELECT x FROM a ORDER BY rank() OVER (ORDER BY y)');
 SELECT test_lower('WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 9) SELECT * FROM r');
-SELECT test_lower('SELECT x FROM a INTERSECT SELECT x FROM b');
-SELECT test_lower('SELECT x FROM a UNION (SELECT x FROM b EXCEPT ALL SELECT y FROM b)');
 SELECT test_lower('SELECT x, y, count(*) FROM a GROUP BY ROLLUP (x, y)');
 SELECT test_lower('SELECT x, GROUPING(x) FROM a GROUP BY x');
 SELECT test_lower('SELECT x, unnest(ARRAY[y, 1]) FROM a');
