@@ -13,7 +13,9 @@
  * A commit is in the WAL a moment before other processes are told what it did
  * to the catalog.  So the maintainer may have passed the target without knowing
  * a view or a type as the caller does; nothing is decided before it has looked
- * again, for which the caller takes a ticket.
+ * again, for which the caller takes a ticket.  A view that has to be hydrated
+ * for what was found then has no frontier until it has its new contents: those
+ * it shows may be right at no position.
  *
  * src/meta/freshness.c
  *

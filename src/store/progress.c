@@ -87,21 +87,23 @@ ddir_lagging_clear(Oid view)
 	SPI_finish();
 }
 
-XLogRecPtr
-ddir_lagging_frontier(Oid view)
+bool
+ddir_lagging_frontier(Oid view, XLogRecPtr *frontier)
 {
 	Oid			types[] = {OIDOID};
 	Datum		values[] = {ObjectIdGetDatum(view)};
-	XLogRecPtr	frontier = InvalidXLogRecPtr;
+	bool		found;
 
-	if (run("SELECT frontier FROM ddir._lagging WHERE view = $1",
-			1, types, values, NULL, SPI_OK_SELECT) == 1)
+	*frontier = InvalidXLogRecPtr;
+	found = run("SELECT frontier FROM ddir._lagging WHERE view = $1",
+				1, types, values, NULL, SPI_OK_SELECT) == 1;
+	if (found)
 	{
 		bool		isnull;
 
-		frontier = DatumGetLSN(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc,
-											 1, &isnull));
+		*frontier = DatumGetLSN(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc,
+											  1, &isnull));
 	}
 	SPI_finish();
-	return frontier;
+	return found;
 }

@@ -501,6 +501,7 @@ turn(DdirMaintainer *m)
 		return;
 	}
 
+	DDIR_DEBUG_POINT("turn-look");
 	absorb_invalidations(m);
 	if (m->look)
 	{
@@ -509,6 +510,7 @@ turn(DdirMaintainer *m)
 			return;
 	}
 
+	DDIR_DEBUG_POINT("turn-read");
 	read_and_step(m);
 	if (m->broken == NULL)
 		ddir_hydrate_advance(m);

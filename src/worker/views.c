@@ -260,6 +260,10 @@ ddir_views_rehydrate(DdirMaintainer *m, DdirMaintained *v, const char *reason)
 		r->wanting = true;
 		r->blocked = false;
 		r->reconcile = false;
+		/* should it then be held, nobody knows what position its rows are of */
+		if (r->state != DDIR_VIEW_HYDRATING)
+			r->frontier = InvalidXLogRecPtr;
+		r->state = DDIR_VIEW_HYDRATING;
 		ddir_views_state(m, r, DDIR_VIEW_HYDRATING, reason);
 		ereport(LOG,
 				(errmsg("ddir: view \"%s\" will be hydrated", r->name),
@@ -437,10 +441,7 @@ new_view(DdirMaintainer *m, Oid view)
 
 	v->view = view;
 	v->fresh = true;
-	v->frontier = ddir_lagging_frontier(view);
-	v->lagging = !XLogRecPtrIsInvalid(v->frontier);
-	if (!v->lagging)
-		v->frontier = m->position;
+	v->lagging = ddir_lagging_frontier(view, &v->frontier);
 	m->views = lappend(m->views, v);
 	MemoryContextSwitchTo(old);
 	return v;

@@ -131,7 +131,8 @@ sub points
 	return "ddir.debug_points = '"
 	  . join(', ',
 		map { "$_:wait" }
-		  qw(scanner-snapshot scanner-rows hydrate-compute hydrate-commit step-apply step-commit))
+		  qw(scanner-snapshot scanner-rows hydrate-compute hydrate-commit step-apply step-commit
+			turn-look turn-read))
 	  . "'\n";
 }
 
