@@ -47,6 +47,62 @@ CREATE MATERIALIZED VIEW copies USING ddir AS SELECT p, j, n FROM odd;
 UPDATE odd SET j = '[]' WHERE id = 3;
 \i :check_all
 
+-- Of equal values that look different, the one with the least image is shown,
+-- and what tells them apart sees that one.
+CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE alike (id int PRIMARY KEY, t text COLLATE nocase, n numeric, f float8, c char(4), i interval);
+INSERT INTO alike VALUES (1, 'b', 1.00, 0, 'x', '1 day'), (2, 'B', 1.0, '-0', 'x ', '24 hours'),
+	(3, 'b', 1.000, 0, 'y', '1 mon'), (4, 'Äb', 2.50, 1, 'y', '30 days'), (5, 'äB', 2.5, 1, 'z', NULL),
+	(6, NULL, NULL, NULL, NULL, NULL), (7, 'c', 10, '-0', 'z', '720 hours');
+CREATE MATERIALIZED VIEW groups USING ddir AS
+	SELECT t, n, f, i, c, count(*) AS count FROM alike GROUP BY t, n, f, i, c;
+CREATE MATERIALIZED VIEW group_c USING ddir AS
+	SELECT t COLLATE "C" AS t, count(*) FROM alike GROUP BY t;
+CREATE MATERIALIZED VIEW group_text USING ddir AS
+	SELECT n::text || '/' || f::text AS text, sum(id) FROM alike GROUP BY n, f
+	HAVING n::text <> '10';
+CREATE MATERIALIZED VIEW group_upper USING ddir AS
+	SELECT lower(t) AS l, t || '!' AS t FROM alike GROUP BY t, lower(t);
+CREATE MATERIALIZED VIEW group_sub USING ddir AS
+	SELECT g.l COLLATE "C" AS l, count(*) FROM (SELECT t AS l, i FROM alike GROUP BY t, i) AS g GROUP BY g.l;
+CREATE MATERIALIZED VIEW group_above USING ddir AS SELECT length(text), text FROM group_text;
+CREATE MATERIALIZED VIEW group_other USING ddir AS SELECT t COLLATE "C" AS t, i::text FROM groups;
+CREATE MATERIALIZED VIEW distincts USING ddir AS
+	SELECT d.t COLLATE "C" AS t, d.n::text, d.i::text FROM (SELECT DISTINCT t, n, i FROM alike) AS d;
+CREATE MATERIALIZED VIEW distinct_groups USING ddir AS
+	SELECT g.n::text, g.count FROM (SELECT DISTINCT n, count(*) FROM alike GROUP BY n, f) AS g;
+CREATE MATERIALIZED VIEW unions USING ddir AS
+	SELECT u.t COLLATE "C" AS t, u.n::text
+	  FROM (SELECT t, n FROM alike WHERE id < 4 UNION SELECT t, n FROM alike UNION SELECT 'C', 10.0) AS u;
+CREATE MATERIALIZED VIEW union_alone USING ddir AS SELECT n FROM alike UNION SELECT n FROM alike WHERE id > 3;
+CREATE MATERIALIZED VIEW extremes USING ddir AS
+	SELECT id % 2 AS odd, min(t) COLLATE "C" AS t, max(t) COLLATE "C" AS tt, min(n)::text AS n, max(n)::text AS nn,
+		   max(i)::text AS i, min(f)::text AS f, max(n) FILTER (WHERE id < 4)::text AS few
+	  FROM alike GROUP BY 1;
+CREATE MATERIALIZED VIEW distinct_args USING ddir AS
+	SELECT count(DISTINCT n), sum(DISTINCT n) AS sum, count(DISTINCT t) AS words FROM alike;
+\i :check_all
+UPDATE alike SET n = n * 1.0, t = upper(t), f = -f WHERE id IN (1, 3, 5);
+\i :check_all
+DELETE FROM alike WHERE id IN (2, 4);
+INSERT INTO alike SELECT id + 10, lower(t), round(n, 1), -f, c, justify_hours(i) FROM alike;
+\i :check_all
+SELECT * FROM group_c ORDER BY t;
+SELECT * FROM group_text ORDER BY text;
+SELECT * FROM unions ORDER BY t, n;
+SELECT * FROM extremes ORDER BY odd;
+SELECT * FROM distinct_args;
+CREATE EXTENSION citext SCHEMA exact;
+CREATE TABLE words (id int PRIMARY KEY, w citext);
+INSERT INTO words SELECT i, (ARRAY['one', 'One', 'two', 'ONE', 'tWo', NULL])[i] FROM generate_series(1, 6) AS i;
+CREATE MATERIALIZED VIEW words_grouped USING ddir AS SELECT w::text || '.' AS w, count(*) FROM words GROUP BY w;
+CREATE MATERIALIZED VIEW words_distinct USING ddir AS SELECT d.w::text FROM (SELECT DISTINCT w FROM words) AS d;
+CREATE MATERIALIZED VIEW words_union USING ddir AS SELECT d.w::text FROM (SELECT w FROM words UNION SELECT 'TWO') AS d;
+CREATE MATERIALIZED VIEW words_max USING ddir AS SELECT max(w)::text, min(w)::text FROM words;
+\i :check_all
+DELETE FROM words WHERE id IN (1, 4);
+\i :check_all
+
 -- What ddir.check says of a view that is wrong.
 CREATE TABLE base (a int, b text);
 INSERT INTO base VALUES (1, 'one'), (2, 'two'), (2, 'two'), (3, NULL);

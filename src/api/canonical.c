@@ -3,12 +3,24 @@
  * canonical.c
  *	  The canonical query of a view.
  *
- * Two things are changed in a query:
+ * These things are changed in a query:
  *
  *	- sum, avg and the variance family of floats become ddir's own, which are
  *	  exact and rounded once
  *	- an aggregate that is recomputed from its rows takes them in the order
  *	  of their images, where its ORDER BY leaves one open
+ *	- of values that are equal and look different (1.0 and 1.00, 'a' and 'A' of
+ *	  a collation that ignores case), the one with the least image is shown,
+ *	  by GROUP BY, DISTINCT, UNION, min and max.  That of a group is the one of
+ *	  the least row of all its keys.  Expressions over a group's key, which may
+ *	  tell such values apart, are over that one
+ *
+ * A key that is shown so becomes an aggregate of its group:
+ *
+ *	SELECT lower(a) FROM t GROUP BY a
+ *	SELECT lower(ddir._first(a ORDER BY ddir._image(a))) FROM t GROUP BY a
+ *
+ * DISTINCT and UNION are a GROUP BY of all columns, around the query.
  *
  * src/api/canonical.c
  *
@@ -16,16 +28,23 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
 #include "parser/parse_func.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "api/canonical.h"
+#include "plan/lowering.h"
 #include "rows/agg.h"
 
 typedef struct Exact
@@ -64,63 +83,323 @@ exact_aggregate(const Aggref *ref)
 	return InvalidOid;
 }
 
-/* A last ORDER BY item: the image of all other columns. */
+/*
+ * Order among rows
+ */
+
 static void
-order_by_image(Aggref *ref)
+add_order(Aggref *ref, Expr *expr, Oid eqop, Oid sortop)
 {
-	Oid			any = ANYOID;
-	List	   *columns = NIL;
-	Index		group = 0;
 	SortGroupClause *clause = makeNode(SortGroupClause);
-	TargetEntry *entry;
+	TargetEntry *entry = makeTargetEntry(expr, list_length(ref->args) + 1, NULL, true);
 	ListCell   *lc;
 
 	foreach(lc, ref->args)
 	{
+		entry->ressortgroupref = Max(entry->ressortgroupref,
+									 lfirst_node(TargetEntry, lc)->ressortgroupref);
+	}
+	entry->ressortgroupref++;
+	ref->args = lappend(ref->args, entry);
+	clause->tleSortGroupRef = entry->ressortgroupref;
+	clause->eqop = eqop;
+	clause->sortop = sortop;
+	ref->aggorder = lappend(ref->aggorder, clause);
+}
+
+/* A last ORDER BY item: the image of the values as a row. */
+static void
+order_by_image(Aggref *ref, List *values)
+{
+	Oid			any = ANYOID;
+	Oid			image = LookupFuncName(our_name("_image"), 1, &any, false);
+
+	add_order(ref, (Expr *) makeFuncExpr(image, BYTEAOID, copyObject(values), InvalidOid,
+										 InvalidOid, COERCE_EXPLICIT_CALL),
+			  ByteaEqualOperator, ByteaLessOperator);
+}
+
+static List *
+arguments(const Aggref *ref)
+{
+	List	   *values = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ref->args)
+	{
+		values = lappend(values, lfirst_node(TargetEntry, lc)->expr);
+	}
+	return values;
+}
+
+/* ddir._first(expr), without an order yet */
+static Aggref *
+first_of(Expr *expr)
+{
+	Oid			any = ANYELEMENTOID;
+	Aggref	   *ref = makeNode(Aggref);
+
+	ref->aggfnoid = LookupFuncName(our_name("_first"), 1, &any, false);
+	ref->aggtype = exprType((Node *) expr);
+	ref->aggcollid = ref->inputcollid = exprCollation((Node *) expr);
+	ref->aggargtypes = list_make1_oid(ref->aggtype);
+	ref->args = list_make1(makeTargetEntry(copyObject(expr), 1, NULL, false));
+	ref->aggkind = AGGKIND_NORMAL;
+	ref->aggsplit = AGGSPLIT_SIMPLE;
+	ref->aggno = ref->aggtransno = -1;
+	ref->location = -1;
+	return ref;
+}
+
+/*
+ * Aggregates
+ */
+
+/* The order by whose first element min or max is defined; InvalidOid: neither. */
+static Oid
+first_by(const Aggref *ref)
+{
+	HeapTuple	tup = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(ref->aggfnoid));
+	Oid			sortop;
+
+	if (!HeapTupleIsValid(tup))
+		elog(ERROR, "cache lookup failed for aggregate %u", ref->aggfnoid);
+	sortop = ((Form_pg_aggregate) GETSTRUCT(tup))->aggsortop;
+	ReleaseSysCache(tup);
+	return sortop;
+}
+
+static Aggref *
+first_in_order(Aggref *ref, Oid sortop)
+{
+	Expr	   *arg = linitial_node(TargetEntry, ref->args)->expr;
+	Aggref	   *first;
+	Oid			eqop = get_equality_op_for_ordering_op(sortop, NULL);
+
+	if (!OidIsValid(eqop) || !ddir_equality_is_lossy((Node *) arg, eqop))
+		return ref;
+	first = first_of(arg);
+	first->aggfilter = ref->aggfilter;
+	add_order(first, copyObject(arg), eqop, sortop);
+	order_by_image(first, list_make1(arg));
+	return first;
+}
+
+static Node *
+canonical_aggregate(Aggref *ref)
+{
+	Oid			ours = exact_aggregate(ref);
+	Oid			sortop;
+
+	if (OidIsValid(ours))
+		ref->aggfnoid = ours;
+	else if (ref->args == NIL || ref->aggkind != AGGKIND_NORMAL)
+		return (Node *) ref;
+	else if (ddir_agg_method(ref) == DDIR_AGG_SEEK && OidIsValid(sortop = first_by(ref)))
+		return (Node *) first_in_order(ref, sortop);
+	else if (ref->aggdistinct == NIL && ddir_agg_method(ref) == DDIR_AGG_RECOMPUTE)
+		order_by_image(ref, arguments(ref));
+	return (Node *) ref;
+}
+
+/*
+ * Keys
+ */
+
+/* Does any of these clauses take values for equal that look different? */
+static bool
+any_lossy(List *clauses, List *targets)
+{
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+
+		if (ddir_equality_is_lossy(get_sortgroupclause_expr(clause, targets), clause->eqop))
+			return true;
+	}
+	return false;
+}
+
+/* Replace a group's keys, outside of aggregates, by what is shown of them. */
+static Node *
+show_keys(Node *node, void *arg)
+{
+	List	   *keys = arg;
+	Aggref	   *first;
+
+	if (node == NULL || IsA(node, SubLink) ||
+		(IsA(node, Aggref) && ((Aggref *) node)->agglevelsup == 0))
+		return node;
+	if (list_member(keys, node))
+	{
+		first = first_of((Expr *) node);
+		order_by_image(first, keys);
+		return (Node *) first;
+	}
+	return expression_tree_mutator(node, show_keys, arg);
+}
+
+static void
+show_groups(Query *query)
+{
+	List	   *keys = get_sortgrouplist_exprs(query->groupClause, query->targetList);
+	Index		ref = 0;
+	ListCell   *lc;
+
+	foreach(lc, query->targetList)
+	{
+		ref = Max(ref, lfirst_node(TargetEntry, lc)->ressortgroupref);
+	}
+	/* the keys themselves move out of sight; what is shown has their place */
+	foreach(lc, query->targetList)
+	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 
-		columns = lappend(columns, copyObject(tle->expr));
-		group = Max(group, tle->ressortgroupref);
+		tle->expr = (Expr *) show_keys((Node *) tle->expr, keys);
 	}
-	entry = makeTargetEntry((Expr *) makeFuncExpr(LookupFuncName(our_name("_image"), 1, &any, false),
-												  BYTEAOID, columns, InvalidOid, InvalidOid,
-												  COERCE_EXPLICIT_CALL),
-							list_length(ref->args) + 1, NULL, true);
-	entry->ressortgroupref = group + 1;
-	ref->args = lappend(ref->args, entry);
+	foreach(lc, query->groupClause)
+	{
+		TargetEntry *key = makeTargetEntry(list_nth(keys, foreach_current_index(lc)),
+										   list_length(query->targetList) + 1, NULL, true);
 
-	clause->tleSortGroupRef = entry->ressortgroupref;
-	clause->eqop = ByteaEqualOperator;
-	clause->sortop = ByteaLessOperator;
-	ref->aggorder = lappend(ref->aggorder, clause);
+		key->ressortgroupref = lfirst_node(SortGroupClause, lc)->tleSortGroupRef = ++ref;
+		query->targetList = lappend(query->targetList, key);
+	}
+	query->havingQual = show_keys(query->havingQual, keys);
+	query->hasAggs = true;
+}
+
+/* SELECT all columns FROM (query) GROUP BY them, by these clauses, and show them. */
+static Query *
+group_around(Query *query, List *clauses)
+{
+	Query	   *outer = makeNode(Query);
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblRef *rtr = makeNode(RangeTblRef);
+	ListCell   *lc;
+
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = query;
+	rte->eref = makeAlias("distinct", NIL);
+	rte->inFromCl = true;
+	outer->commandType = CMD_SELECT;
+	outer->querySource = query->querySource;
+	outer->canSetTag = query->canSetTag;
+	outer->stmt_location = query->stmt_location;
+	outer->stmt_len = query->stmt_len;
+
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		TargetEntry *shown;
+
+		rte->eref->colnames = lappend(rte->eref->colnames, makeString(tle->resname ? tle->resname : "?"));
+		if (tle->resjunk)
+			continue;
+		shown = makeTargetEntry((Expr *) makeVarFromTargetEntry(1, tle), tle->resno,
+								tle->resname, false);
+		shown->ressortgroupref = tle->resno;
+		shown->resorigtbl = tle->resorigtbl;
+		shown->resorigcol = tle->resorigcol;
+		outer->targetList = lappend(outer->targetList, shown);
+	}
+	outer->groupClause = clauses;
+	outer->rtable = list_make1(rte);
+	rtr->rtindex = 1;
+	outer->jointree = makeFromExpr(list_make1(rtr), NULL);
+	IncrementVarSublevelsUp((Node *) query, 1, 1);
+	show_groups(outer);
+	return outer;
+}
+
+/* DISTINCT: its clauses, by the numbers of columns. */
+static Query *
+show_distinct(Query *query)
+{
+	List	   *clauses = query->distinctClause;
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+
+		clause->tleSortGroupRef = get_sortgroupclause_tle(clause, query->targetList)->resno;
+	}
+	query->distinctClause = NIL;
+	query->sortClause = NIL;
+	return group_around(query, clauses);
+}
+
+/* A UNION above these keeps one of equal rows; they need not. */
+static void
+keep_all(Node *node)
+{
+	SetOperationStmt *op = (SetOperationStmt *) node;
+
+	if (!IsA(node, SetOperationStmt) || op->op != SETOP_UNION)
+		return;
+	op->all = true;
+	op->groupClauses = NIL;
+	keep_all(op->larg);
+	keep_all(op->rarg);
+}
+
+static Query *
+show_union(Query *query)
+{
+	SetOperationStmt *op = castNode(SetOperationStmt, query->setOperations);
+	List	   *clauses = op->groupClauses;
+	bool		lossy = false;
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		TargetEntry *tle = list_nth_node(TargetEntry, query->targetList,
+										 foreach_current_index(lc));
+
+		clause->tleSortGroupRef = tle->resno;
+		lossy = lossy || ddir_equality_is_lossy((Node *) tle->expr, clause->eqop);
+	}
+	if (!lossy)
+		return query;
+	keep_all((Node *) op);
+	query->sortClause = NIL;
+	return group_around(query, clauses);
+}
+
+static Query *
+canonical_query(Query *query)
+{
+	if (query->limitCount || query->limitOffset || query->hasDistinctOn)
+		return query;
+	if (query->groupClause != NIL && query->groupingSets == NIL &&
+		any_lossy(query->groupClause, query->targetList))
+		show_groups(query);
+	if (query->distinctClause != NIL && any_lossy(query->distinctClause, query->targetList))
+		return show_distinct(query);
+	if (query->setOperations && IsA(query->setOperations, SetOperationStmt) &&
+		((SetOperationStmt *) query->setOperations)->op == SETOP_UNION &&
+		!((SetOperationStmt *) query->setOperations)->all)
+		return show_union(query);
+	return query;
 }
 
 static Node *
 mutate(Node *node, void *context)
 {
-	Aggref	   *ref;
-	Oid			ours;
-
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, Query))
-		return (Node *) query_tree_mutator((Query *) node, mutate, context, 0);
+		return (Node *) canonical_query(query_tree_mutator((Query *) node, mutate, context, 0));
 	node = expression_tree_mutator(node, mutate, context);
-	if (!IsA(node, Aggref))
-		return node;
-
-	ref = (Aggref *) node;
-	ours = exact_aggregate(ref);
-	if (OidIsValid(ours))
-		ref->aggfnoid = ours;
-	else if (ref->aggdistinct == NIL && ref->args != NIL && ref->aggkind == AGGKIND_NORMAL &&
-			 ddir_agg_method(ref) == DDIR_AGG_RECOMPUTE)
-		order_by_image(ref);
-	return node;
+	return IsA(node, Aggref) ? canonical_aggregate((Aggref *) node) : node;
 }
 
 Query *
 ddir_canonical_query(Query *query)
 {
-	return query_tree_mutator(query, mutate, NULL, 0);
+	return (Query *) mutate((Node *) query, NULL);
 }

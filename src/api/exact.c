@@ -10,6 +10,7 @@
  * are made of the accumulators and images that maintain views.
  *
  *	ddir._sum, _avg, _var_pop, ... - aggregates of real and double precision
+ *	ddir._first(...)	- an aggregate: the first value
  *	ddir._image(...)	- the image of the arguments as a row
  *
  * src/api/exact.c
@@ -32,6 +33,7 @@ PG_FUNCTION_INFO_V1(ddir_exact_add_float4);
 PG_FUNCTION_INFO_V1(ddir_exact_add_float8);
 PG_FUNCTION_INFO_V1(ddir_exact_add_squares_float4);
 PG_FUNCTION_INFO_V1(ddir_exact_add_squares_float8);
+PG_FUNCTION_INFO_V1(ddir_exact_first);
 PG_FUNCTION_INFO_V1(ddir_exact_image);
 
 /* ----
@@ -184,6 +186,12 @@ prepare_image(FunctionCallInfo fcinfo)
 	MemoryContextSwitchTo(old);
 	fcinfo->flinfo->fn_extra = image;
 	return image;
+}
+
+Datum
+ddir_exact_first(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 }
 
 Datum

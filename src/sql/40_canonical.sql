@@ -142,3 +142,13 @@ CREATE FUNCTION ddir._image(VARIADIC "any") RETURNS bytea
 	LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ddir_exact_image';
 
 COMMENT ON FUNCTION ddir._image("any") IS 'the packed image of the arguments as a row; internal';
+
+-- The first value of a group that is not null.  Strict: it starts with that.
+CREATE FUNCTION ddir._first(anyelement, anyelement) RETURNS anyelement
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'ddir_exact_first';
+CREATE AGGREGATE ddir._first(anyelement)
+(
+	SFUNC = ddir._first, STYPE = anyelement
+);
+COMMENT ON FUNCTION ddir._first(anyelement, anyelement) IS 'the first of two values; internal';
+COMMENT ON AGGREGATE ddir._first(anyelement) IS 'the first value that is not null; internal';

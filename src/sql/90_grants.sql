@@ -22,6 +22,7 @@ GRANT EXECUTE ON FUNCTION ddir._workers(), ddir._sources(), ddir._arrangements()
 
 -- ddir.check computes with these as the view's owner.
 GRANT EXECUTE ON FUNCTION ddir._image("any"),
+	ddir._first(anyelement), ddir._first(anyelement, anyelement),
 	ddir._sum(real), ddir._sum(double precision),
 	ddir._avg(real), ddir._avg(double precision),
 	ddir._var_pop(real), ddir._var_pop(double precision),
