@@ -99,7 +99,8 @@ extern void ddir_moved_add(DdirTarget *t, DdirMovedList *list, uint32 tag,
 						   const ItemPointerData *tid);
 
 /*
- * Lock and open the view's table; the lock stays to the end of the transaction.
+ * Lock and open the view's table; for writing, its indexes are locked as well.
+ * The locks stay to the end of the transaction.
  * DONE, LOCKED or GONE; *rel is set only with DONE.
  */
 extern DdirApplyResult ddir_target_open(const DdirTarget *t, LOCKMODE mode, bool wait,

@@ -182,9 +182,28 @@ ddir_target_error(const DdirTarget *t, int *sqlstate, char **message)
  * ----
  */
 
+/*
+ * Whoever has locked an index alone, to move it to another tablespace say, has
+ * left the table to us; but writing opens the index.
+ */
+static bool
+lock_indexes(Relation rel, LOCKMODE mode)
+{
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), mode))
+			return false;
+	}
+	return true;
+}
+
 DdirApplyResult
 ddir_target_open(const DdirTarget *t, LOCKMODE mode, bool wait, Relation *rel)
 {
+	DdirApplyResult result = DDIR_APPLY_GONE;
+
 	if (wait)
 		LockRelationOid(t->view, mode);
 	else if (!ConditionalLockRelationOid(t->view, mode))
@@ -199,11 +218,13 @@ ddir_target_open(const DdirTarget *t, LOCKMODE mode, bool wait, Relation *rel)
 		if (RelationGetNumberOfAttributes(*rel) != t->type->natts)
 			elog(ERROR, "view %u has %d columns, not %d", t->view,
 				 RelationGetNumberOfAttributes(*rel), t->type->natts);
-		return DDIR_APPLY_DONE;
+		if (wait || mode < RowExclusiveLock || lock_indexes(*rel, mode))
+			return DDIR_APPLY_DONE;
+		result = DDIR_APPLY_LOCKED;
 	}
 	relation_close(*rel, NoLock);
 	*rel = NULL;
-	return DDIR_APPLY_GONE;
+	return result;
 }
 
 bool

@@ -24,14 +24,15 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/relation.h"
+#include "access/htup_details.h"
 #include "catalog/pg_index.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/syscache.h"
 
 #include "plan/flow.h"
 
@@ -178,37 +179,45 @@ source_columns(const DdirStream *s, Bitmapset *needed)
 	return atts;
 }
 
+/* The index is unique, whole, and its columns are among these. */
+static bool
+covers_unique_index(Oid indexid, const Bitmapset *atts)
+{
+	HeapTuple	tup = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexid));
+	Form_pg_index form;
+	bool		covered;
+
+	if (!HeapTupleIsValid(tup))
+		return false;
+	form = (Form_pg_index) GETSTRUCT(tup);
+	covered = form->indisunique && form->indisvalid && form->indimmediate &&
+		heap_attisnull(tup, Anum_pg_index_indpred, NULL);
+	for (int i = 0; covered && i < form->indnkeyatts; i++)
+		covered = form->indkey.values[i] > 0 &&
+			bms_is_member(form->indkey.values[i], atts);
+	ReleaseSysCache(tup);
+	return covered;
+}
+
 /*
- * Do these columns contain the columns of a unique index of the source?
+ * Do these columns contain the columns of a unique index of the source?  No
+ * lock: somebody may hold one for any time, and nothing but the estimated cost
+ * depends on it.
  */
 static bool
 columns_unique(const DdirStream *s, Bitmapset *atts)
 {
-	Relation	rel;
+	Relation	rel = OidIsValid(s->relid) ? RelationIdGetRelation(s->relid) : NULL;
 	ListCell   *lc;
 	bool		unique = false;
 
-	if (!OidIsValid(s->relid))
+	if (rel == NULL)
 		return false;
-	rel = relation_open(s->relid, AccessShareLock);
 	foreach(lc, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		Form_pg_index form = index->rd_index;
-		bool		covered = form->indisunique && form->indisvalid && form->indimmediate &&
-		RelationGetIndexPredicate(index) == NIL;
-
-		for (int i = 0; covered && i < form->indnkeyatts; i++)
-			covered = form->indkey.values[i] > 0 &&
-				bms_is_member(form->indkey.values[i], atts);
-		index_close(index, AccessShareLock);
-		if (covered)
-		{
-			unique = true;
-			break;
-		}
+		unique = unique || covers_unique_index(lfirst_oid(lc), atts);
 	}
-	relation_close(rel, AccessShareLock);
+	RelationClose(rel);
 	return unique;
 }
 

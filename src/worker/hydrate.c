@@ -38,6 +38,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -57,6 +58,9 @@
 
 /* When a scan was held up or ended by others, the next one is this much later. */
 #define SCAN_AGAIN_MS 200
+
+/* How long ANALYZE may wait for a lock after a hydration. */
+#define ANALYZE_LOCK_TIMEOUT "5ms"
 
 static TimestampTz not_before;
 
@@ -794,7 +798,10 @@ has_statistics(Oid view)
 	return has;
 }
 
-/* The view may have been locked, renamed or dropped meanwhile. */
+/*
+ * The view may have been locked, renamed or dropped meanwhile, or one of its
+ * indexes locked, which ANALYZE waits for.
+ */
 static void
 analyze_view(void *arg)
 {
@@ -804,6 +811,8 @@ analyze_view(void *arg)
 	if (!ConditionalLockRelationOid(view, ShareUpdateExclusiveLock) ||
 		!ddir_is_view(view) || (v->rows_applied == 0 && has_statistics(view)))
 		return;
+	(void) set_config_option("lock_timeout", ANALYZE_LOCK_TIMEOUT, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_LOCAL, true, 0, false);
 	SPI_connect();
 	SPI_execute(psprintf("ANALYZE %s", ddir_relation_name(view)), false, 0);
 	SPI_finish();
