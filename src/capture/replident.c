@@ -47,8 +47,6 @@
 
 #include "capture/replident.h"
 
-#define LOCK_TIMEOUT "200ms"
-
 /* What one of the two transactions is given, and gives back. */
 typedef struct Attempt
 {
@@ -56,6 +54,7 @@ typedef struct Attempt
 	DdirIdentityResult result;
 	char	   *why;			/* in the caller's context */
 	MemoryContext caller;
+	int			lock_ms;		/* to wait for the table's lock */
 } Attempt;
 
 /* pg_class.relreplident, or 0 if there is no such table */
@@ -188,13 +187,27 @@ alter_identity(Oid relid, char identity, const char *index)
 	CommandCounterIncrement();
 }
 
+static bool
+lock_table(Attempt *a)
+{
+	if (a->lock_ms > 0)
+		LockRelationOid(a->relid, AccessExclusiveLock);
+	else if (!ConditionalLockRelationOid(a->relid, AccessExclusiveLock))
+	{
+		a->result = DDIR_IDENTITY_LOCKED;
+		return false;
+	}
+	return true;
+}
+
 static void
 set_full(Attempt *a)
 {
 	char		identity;
 	char	   *publication;
 
-	LockRelationOid(a->relid, AccessExclusiveLock);
+	if (!lock_table(a))
+		return;
 	identity = current_identity(a->relid);
 	if (identity == 0)
 	{
@@ -278,7 +291,8 @@ restore(Attempt *a)
 	a->result = DDIR_IDENTITY_SET;
 	if (!recall(a->relid, &identity, &index))
 		return;
-	LockRelationOid(a->relid, AccessExclusiveLock);
+	if (!lock_table(a))
+		return;
 	if (current_identity(a->relid) == REPLICA_IDENTITY_FULL &&
 		identity != REPLICA_IDENTITY_FULL)
 	{
@@ -299,7 +313,7 @@ static void
 run_attempt(Attempt *a, void (*work) (Attempt *a))
 {
 	StartTransactionCommand();
-	(void) set_config_option("lock_timeout", LOCK_TIMEOUT, PGC_USERSET, PGC_S_SESSION,
+	(void) set_config_option("lock_timeout", psprintf("%dms", a->lock_ms), PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_LOCAL, true, 0, false);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (SPI_connect() != SPI_OK_CONNECT)
@@ -349,9 +363,9 @@ judge_error(Attempt *a)
 }
 
 static DdirIdentityResult
-attempt(Oid relid, char **why, void (*work) (Attempt *a))
+attempt(Oid relid, int lock_ms, char **why, void (*work) (Attempt *a))
 {
-	Attempt		a = {.relid = relid,.caller = CurrentMemoryContext};
+	Attempt		a = {.relid = relid,.lock_ms = lock_ms,.caller = CurrentMemoryContext};
 
 	if (IsTransactionState())
 		elog(ERROR, "a replica identity is changed inside of a transaction");
@@ -371,7 +385,7 @@ attempt(Oid relid, char **why, void (*work) (Attempt *a))
 }
 
 DdirIdentityResult
-ddir_identity_set_full(Oid relid, char **why)
+ddir_identity_set_full(Oid relid, int lock_ms, char **why)
 {
 	MemoryContext old = CurrentMemoryContext;
 	char		identity;
@@ -384,13 +398,13 @@ ddir_identity_set_full(Oid relid, char **why)
 	MemoryContextSwitchTo(old);
 	if (identity == REPLICA_IDENTITY_FULL)
 		return DDIR_IDENTITY_SET;
-	return attempt(relid, why, set_full);
+	return attempt(relid, lock_ms, why, set_full);
 }
 
 DdirIdentityResult
-ddir_identity_restore(Oid relid)
+ddir_identity_restore(Oid relid, int lock_ms)
 {
-	return attempt(relid, NULL, restore);
+	return attempt(relid, lock_ms, NULL, restore);
 }
 
 List *

@@ -22,12 +22,12 @@ typedef enum DdirIdentityResult
 } DdirIdentityResult;
 
 /*
- * Each in a transaction of its own, waiting 200 ms for the table's lock.  What
- * the identity was is remembered in ddir._identity and restored by
+ * Each in a transaction of its own, which waits so long for the table's lock (0:
+ * not at all); meanwhile everybody else waits behind it.  What the identity was is remembered in ddir._identity and restored by
  * ddir_identity_restore (SET: it is, or was never changed by us).
  */
-extern DdirIdentityResult ddir_identity_set_full(Oid relid, char **why);
-extern DdirIdentityResult ddir_identity_restore(Oid relid);
+extern DdirIdentityResult ddir_identity_set_full(Oid relid, int lock_ms, char **why);
+extern DdirIdentityResult ddir_identity_restore(Oid relid, int lock_ms);
 
 /* The tables whose identity is to be restored one day; needs a snapshot. */
 extern List *ddir_identity_remembered(void);

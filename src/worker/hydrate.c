@@ -59,6 +59,17 @@
 /* When a scan was held up or ended by others, the next one is this much later. */
 #define SCAN_AGAIN_MS 200
 
+/*
+ * A table's lock, for its replica identity, is asked for without waiting so
+ * often.  Where writers follow each other closely that never succeeds; now and
+ * then an attempt gets in line for it.  All views stand still meanwhile, so
+ * that takes a hundredth of the time, and takes longer the longer it fails.
+ */
+#define LOCK_RETRY_MS 50
+#define QUEUE_MS_MIN 10
+#define QUEUE_MS_MAX 200
+#define QUEUE_SHARE 100
+
 /* How long ANALYZE may wait for a lock after a hydration. */
 #define ANALYZE_LOCK_TIMEOUT "5ms"
 
@@ -81,10 +92,13 @@ struct DdirHydration
 	MemoryContext cxt;
 	List	   *views;			/* of DdirMaintained *, upstream first */
 	List	   *sources;		/* of Source * */
+	List	   *reasons;		/* why each of them is hydrated */
 	DdirHydrationPhase phase;
-	char	   *reason;
 	TimestampTz start;
 	TimestampTz retry;			/* not before: locks */
+	TimestampTz queue_at;		/* the next attempt to get in line for one */
+	int			queue_ms;		/* and how long it waits */
+	bool		held_up;		/* the views' reasons say for which table */
 	int			nunseen;
 	TransactionId *unseen;		/* delivered before P0, maybe not visible yet */
 	DdirScan   *scan;
@@ -163,6 +177,31 @@ bool
 ddir_hydrate_concerns(const DdirMaintainer *m, const DdirMaintained *v)
 {
 	return m->hydration && list_member_ptr(m->hydration->views, v);
+}
+
+/* Tell the views' owners whom the hydration waits for; 0: nobody any more. */
+static void
+report_held_up(DdirMaintainer *m, Oid table)
+{
+	DdirHydration *h = m->hydration;
+	char	   *name;
+	ListCell   *lc;
+	ListCell   *reason;
+
+	if (h->held_up == OidIsValid(table))
+		return;
+	h->held_up = OidIsValid(table);
+	StartTransactionCommand();
+	MemoryContextSwitchTo(m->scratch);
+	name = h->held_up ? ddir_relation_name(table) : NULL;
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(m->scratch);
+	forboth(lc, h->views, reason, h->reasons)
+	{
+		ddir_views_state(m, lfirst(lc), DDIR_VIEW_HYDRATING, !h->held_up ? lfirst(reason) :
+						 psprintf("it waits for transactions that use table %s, which is to log its old rows",
+								  name));
+	}
 }
 
 static void
@@ -274,8 +313,14 @@ start_hydration(DdirMaintainer *m)
 	h->views = views;
 	h->start = GetCurrentTimestamp();
 	h->retry = not_before;
+	h->queue_ms = QUEUE_MS_MIN;
 	foreach(lc, views)
-		add_sources(h, ((DdirMaintained *) lfirst(lc))->lowered->root);
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		h->reasons = lappend(h->reasons, pstrdup(v->reason));
+		add_sources(h, v->lowered->root);
+	}
 	MemoryContextSwitchTo(old);
 	m->hydration = h;
 	report(m, DDIR_HYDRATION_QUEUED);
@@ -305,9 +350,11 @@ static bool
 prepare_tables(DdirMaintainer *m)
 {
 	DdirHydration *h = m->hydration;
+	TimestampTz now = GetCurrentTimestamp();
+	bool		queue = now >= h->queue_at;
 	ListCell   *lc;
 
-	if (GetCurrentTimestamp() < h->retry)
+	if (now < h->retry)
 		return false;
 	foreach(lc, h->sources)
 	{
@@ -316,19 +363,27 @@ prepare_tables(DdirMaintainer *m)
 
 		if (s->identity)
 			continue;
-		switch (ddir_identity_set_full(s->relid, &why))
+		switch (ddir_identity_set_full(s->relid, queue ? h->queue_ms : 0, &why))
 		{
 			case DDIR_IDENTITY_SET:
 				s->identity = true;
 				break;
 			case DDIR_IDENTITY_LOCKED:
-				h->retry = GetCurrentTimestamp() + 50 * 1000;
+				now = GetCurrentTimestamp();
+				h->retry = TimestampTzPlusMilliseconds(now, LOCK_RETRY_MS);
+				if (queue)
+				{
+					h->queue_at = TimestampTzPlusMilliseconds(now, h->queue_ms * QUEUE_SHARE);
+					h->queue_ms = Min(2 * h->queue_ms, QUEUE_MS_MAX);
+				}
+				report_held_up(m, s->relid);
 				return false;
 			case DDIR_IDENTITY_REFUSED:
 				suspend_readers(m, s->relid, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, why);
 				return false;
 		}
 	}
+	report_held_up(m, InvalidOid);
 	return true;
 }
 

@@ -47,7 +47,8 @@
 /* What a view reads may be locked by others; see plan_view. */
 #define LOCK_TIMEOUT "5ms"
 
-/* An attempt at a replica identity may take 200 ms; so not too often. */
+/* An attempt at a replica identity may wait so long; so not too often. */
+#define RESTORE_LOCK_MS 10
 #define RESTORE_MS 2000
 
 static DdirMaintainer *watching;
@@ -705,7 +706,7 @@ ddir_views_track(DdirMaintainer *m)
 			ddir_decode_untrack(m->decoder, relid);
 		if (!restore)
 			continue;
-		if (ddir_identity_restore(relid) == DDIR_IDENTITY_LOCKED)
+		if (ddir_identity_restore(relid, RESTORE_LOCK_MS) == DDIR_IDENTITY_LOCKED)
 		{
 			m->restore_at = TimestampTzPlusMilliseconds(now, RESTORE_MS);
 			continue;

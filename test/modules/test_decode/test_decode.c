@@ -311,12 +311,12 @@ obey(Worker *w, const Order *o)
 	else if (strcmp(o->what, "full") == 0)
 	{
 		char	   *why;
-		DdirIdentityResult result = ddir_identity_set_full(o->rel, &why);
+		DdirIdentityResult result = ddir_identity_set_full(o->rel, 200, &why);
 
 		answer(w, o->id, identity_answer(result, why));
 	}
 	else if (strcmp(o->what, "restore") == 0)
-		answer(w, o->id, identity_answer(ddir_identity_restore(o->rel), NULL));
+		answer(w, o->id, identity_answer(ddir_identity_restore(o->rel, 200), NULL));
 	else if (strcmp(o->what, "unseen") == 0)
 	{
 		TransactionId *xids;
