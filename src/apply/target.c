@@ -78,6 +78,12 @@ ddir_target_bytes(const DdirTarget *t)
 	return MemoryContextMemAllocated(t->cxt, true);
 }
 
+uint64
+ddir_target_rows(const DdirTarget *t)
+{
+	return t->map ? ddir_tidmap_rows(t->map) : 0;
+}
+
 /* ----
  * What the dataflow gives
  * ----

@@ -239,8 +239,9 @@ forget(int code, Datum arg)
 		dsm_unpin_segment(segment);
 }
 
-static void
-enter(Asked *asked, DdirRequestKind kind, Oid arg, XLogRecPtr lsn)
+/* Take a slot; without "must" false if there is none to be had. */
+static bool
+enter(Asked *asked, DdirRequestKind kind, Oid arg, XLogRecPtr lsn, bool must)
 {
 	bool		running;
 
@@ -265,6 +266,8 @@ enter(Asked *asked, DdirRequestKind kind, Oid arg, XLogRecPtr lsn)
 	}
 	LWLockRelease(ddir_shared->lock);
 
+	if (!must && asked->slot == NULL)
+		return false;
 	if (!running)
 		no_maintainer();
 	if (asked->slot == NULL)
@@ -273,12 +276,15 @@ enter(Asked *asked, DdirRequestKind kind, Oid arg, XLogRecPtr lsn)
 				 errmsg("too many sessions wait for the ddir maintainer"),
 				 errdetail("At most %d can ask it at the same time.", DDIR_REQUESTS_MAX),
 				 errhint("Try again.")));
+	return true;
 }
 
-/* Until the answer is there. */
-static void
-await(Asked *asked, int timeout_ms)
+/* Until the answer is there; without "must" false if it does not come. */
+static bool
+await(Asked *asked, int timeout_ms, bool must)
 {
+	bool		answered = false;
+
 	TimestampTz give_up = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 
 	ConditionVariablePrepareToSleep(&asked->db->changed);
@@ -293,11 +299,12 @@ await(Asked *asked, int timeout_ms)
 		state = asked->slot->state;
 		pid = asked->db->pid;
 		LWLockRelease(ddir_shared->lock);
-		if (state == DDIR_REQUEST_ANSWERED)
+		answered = state == DDIR_REQUEST_ANSWERED;
+		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), give_up);
+		if (answered || (!must && (pid != asked->maintainer || left <= 0)))
 			break;
 		if (pid != asked->maintainer)
 			no_maintainer();
-		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), give_up);
 		if (left <= 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_QUERY_CANCELED),
@@ -307,6 +314,7 @@ await(Asked *asked, int timeout_ms)
 		(void) ddir_wait_changed(DDIR_WAIT_REQUEST, &asked->db->changed, left);
 	}
 	ConditionVariableCancelSleep();
+	return answered;
 }
 
 static void
@@ -367,39 +375,65 @@ raise_reply(StringInfo reply)
 }
 
 /* The reply as it came; the slot is free afterwards, whatever happens. */
-static void
-ask(DdirRequestKind kind, Oid arg, XLogRecPtr lsn, int timeout_ms, StringInfo reply)
+static bool
+ask(DdirRequestKind kind, Oid arg, XLogRecPtr lsn, int timeout_ms, bool must, StringInfo reply)
 {
 	Asked		asked;
+	volatile bool answered = false;
 
-	enter(&asked, kind, arg, lsn);
+	if (!enter(&asked, kind, arg, lsn, must))
+		return false;
 	PG_ENSURE_ERROR_CLEANUP(forget, PointerGetDatum(&asked));
 	{
-		await(&asked, timeout_ms);
-		copy_reply(asked.slot, reply);
+		answered = await(&asked, timeout_ms, must);
+		if (answered)
+			copy_reply(asked.slot, reply);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(forget, PointerGetDatum(&asked));
 	forget(0, PointerGetDatum(&asked));
+	return answered;
+}
+
+static List *
+reply_rows(StringInfo reply, int ncols)
+{
+	List	   *rows = NIL;
+
+	while (reply->cursor < reply->len)
+	{
+		int32		n = take_int32(reply);
+
+		if (n < 0)
+			raise_reply(reply);
+		if (n != ncols)
+			elog(ERROR, "the maintainer replied %d columns instead of %d", n, ncols);
+		rows = lappend(rows, take_columns(reply, n));
+	}
+	return rows;
 }
 
 List *
 ddir_request(DdirRequestKind kind, Oid arg, XLogRecPtr lsn, int ncols, int timeout_ms)
 {
-	List	   *rows = NIL;
 	StringInfoData reply;
 
 	ddir_shared_require();
 	initStringInfo(&reply);
-	ask(kind, arg, lsn, timeout_ms, &reply);
-	while (reply.cursor < reply.len)
-	{
-		int32		n = take_int32(&reply);
+	(void) ask(kind, arg, lsn, timeout_ms, true, &reply);
+	return reply_rows(&reply, ncols);
+}
 
-		if (n < 0)
-			raise_reply(&reply);
-		if (n != ncols)
-			elog(ERROR, "the maintainer replied %d columns instead of %d", n, ncols);
-		rows = lappend(rows, take_columns(&reply, n));
-	}
-	return rows;
+bool
+ddir_request_maybe(DdirRequestKind kind, Oid arg, XLogRecPtr lsn, int ncols, int timeout_ms,
+				   List **rows)
+{
+	StringInfoData reply;
+
+	if (ddir_shared == NULL)
+		return false;
+	initStringInfo(&reply);
+	if (!ask(kind, arg, lsn, timeout_ms, false, &reply))
+		return false;
+	*rows = reply_rows(&reply, ncols);
+	return true;
 }

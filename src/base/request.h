@@ -17,7 +17,11 @@
  *					since int8, upper int8
  *	OPERATORS		view oid (NULL: shared), operator text, label text,
  *					rows_in int8, rows_out int8, rows int8, bytes int8
- *	EXPLAIN			line text
+ *	EXPLAIN			depth int, what text, text text, sharing text,
+ *					estimates: rows, bytes, new bytes of a delta join and of
+ *					binary joins; what is held: rows, bytes (all int8)
+ *	DESCRIBE		arrangement text, rows int8, bytes int8: what a plan made
+ *					elsewhere may share (plan/build.h)
  *	REPAIR			(no rows)
  *	CONFIRM			answer text: yes or no
  *	SETTINGS		name text, value text: the maintainer's settings that
@@ -42,6 +46,10 @@
  * that the maintainer replied is raised here.
  */
 extern List *ddir_request(DdirRequestKind kind, Oid arg, XLogRecPtr lsn, int ncols, int timeout_ms);
+
+/* The same, but false where there is nobody to answer, or not soon enough. */
+extern bool ddir_request_maybe(DdirRequestKind kind, Oid arg, XLogRecPtr lsn, int ncols,
+							   int timeout_ms, List **rows);
 
 typedef struct DdirReply DdirReply;
 extern void ddir_reply_row(DdirReply *reply, int ncols, const char *const *cols);

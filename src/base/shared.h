@@ -81,6 +81,7 @@ typedef enum DdirRequestKind
 	DDIR_REQUEST_ARRANGEMENTS,
 	DDIR_REQUEST_OPERATORS,
 	DDIR_REQUEST_EXPLAIN,		/* arg: view */
+	DDIR_REQUEST_DESCRIBE,
 	DDIR_REQUEST_REPAIR,		/* arg: view; hydrate again */
 	DDIR_REQUEST_CONFIRM,		/* lsn: have trays touching arg's sources been
 								 * applied exactly up to it? */

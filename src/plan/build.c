@@ -11,6 +11,7 @@
  *	ddir_flow_build	- the operators of a view
  *	ddir_flow_start	- push its constants, in its first step
  *	ddir_flow_drop	- release them
+ *	ddir_flow_plan	- what would be made for a query
  *
  * Memory: a flow lives in a context of its own, programs included.  It must
  * outlive its operators; a flow that others read is dropped after them.
@@ -28,7 +29,10 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "base/port.h"
+#include "plan/estimate.h"
 #include "plan/flow.h"
+#include "plan/prune.h"
 
 /* A relation that stands more than once in the tree, and its stream. */
 typedef struct DdirBuilt
@@ -224,7 +228,7 @@ ddir_stream_is_columns(const DdirStream *s)
 		return true;
 	foreach(lc, s->targets)
 		if (!IsA(lfirst(lc), Var))
-			return false;
+		return false;
 	return true;
 }
 
@@ -256,24 +260,44 @@ ddir_flow_keep(DdirBuild *b, DdirNode *node, int nin, const DdirStream *const *i
 	return node;
 }
 
-void
-ddir_flow_line(DdirBuild *b, const char *fmt,...)
+DdirMade *
+ddir_flow_note(DdirBuild *b, int depth, const char *what, const char *fmt,...)
 {
-	StringInfo	plan = &b->flow->plan;
+	MemoryContext old = MemoryContextSwitchTo(b->flow->cxt);
+	DdirMade   *made = palloc0(sizeof(DdirMade));
+	StringInfoData text;
 
+	initStringInfo(&text);
 	for (;;)
 	{
 		va_list		args;
 		int			needed;
 
 		va_start(args, fmt);
-		needed = appendStringInfoVA(plan, fmt, args);
+		needed = appendStringInfoVA(&text, fmt, args);
 		va_end(args);
 		if (needed == 0)
 			break;
-		enlargeStringInfo(plan, needed);
+		enlargeStringInfo(&text, needed);
 	}
-	appendStringInfoChar(plan, '\n');
+	made->depth = depth;
+	made->what = what;
+	made->text = text.data;
+
+	made->rows = made->bytes = -1;
+	made->delta_bytes = made->binary_bytes = -1;
+	b->flow->made = lappend(b->flow->made, made);
+	MemoryContextSwitchTo(old);
+	return made;
+}
+
+void
+ddir_flow_holds(DdirBuild *b, DdirMade *made, DdirNode *node, double rows, double bytes)
+{
+	made->node = node;
+	made->rows = rows;
+	made->bytes = bytes;
+	b->flow->state_bytes += bytes;
 }
 
 DdirNode *
@@ -360,7 +384,7 @@ build_constant(DdirBuild *b, DdirRel *rel)
 	MemoryContextSwitchTo(old);
 
 	ddir_flow_keep(b, rows->node, 0, NULL);
-	ddir_flow_line(b, "values: %d rows", list_length(rel->constants));
+	ddir_flow_note(b, 0, "values", "%d rows", list_length(rel->constants));
 	return ddir_stream_of(rows->node, rel->type, list_length(rel->constants));
 }
 
@@ -382,7 +406,7 @@ build_union(DdirBuild *b, DdirRel *rel)
 	}
 	node = ddir_concat_create(b->share->graph, "union", rel->ninputs, in);
 	ddir_flow_keep(b, node, rel->ninputs, loads);
-	ddir_flow_line(b, "union of %d", rel->ninputs);
+	ddir_flow_note(b, 0, "union", "of %d", rel->ninputs);
 	return ddir_stream_of(node, rel->type, rel->rows);
 }
 
@@ -399,6 +423,9 @@ build_negate(DdirBuild *b, DdirRel *rel)
 						  rel->type, rel->rows);
 }
 
+/* A row that is counted, beside its image: its place in the table, the count. */
+#define ROW_COUNT_BYTES 80
+
 static DdirStream
 build_threshold(DdirBuild *b, DdirRel *rel)
 {
@@ -407,6 +434,7 @@ build_threshold(DdirBuild *b, DdirRel *rel)
 	DdirProgramSpec spec = {0};
 	DdirFunc	func;
 	DdirNode   *node;
+	double		width = 0;
 
 	spec.label = "threshold";
 	spec.owner = b->owner;
@@ -419,8 +447,10 @@ build_threshold(DdirBuild *b, DdirRel *rel)
 	node = ddir_threshold_create(b->share->graph, "threshold", s.node, func,
 								 ddir_threshold_positive);
 	ddir_flow_keep(b, node, 1, &load);
-	ddir_flow_line(b, "threshold");
-	b->flow->state_bytes += rel->rows * (64 + 9 * rel->type->natts);
+	for (int a = 1; a <= rel->type->natts; a++)
+		width += ddir_estimate_width(rel, a);
+	ddir_flow_holds(b, ddir_flow_note(b, 0, "threshold", "of whole rows"), node, rel->rows,
+					rel->rows * (ROW_COUNT_BYTES + width));
 	return ddir_stream_of(node, rel->type, rel->rows);
 }
 
@@ -472,6 +502,7 @@ ddir_build_rel(DdirBuild *b, DdirRel *rel)
 			elog(ERROR, "unknown kind of relation: %d", (int) rel->kind);
 	}
 
+	s.rel = rel;
 	built = palloc(sizeof(DdirBuilt));
 	built->rel = rel;
 	built->stream = s;
@@ -505,6 +536,25 @@ build_output(DdirBuild *b, DdirRel *root, DdirSinkFns sink)
 	ddir_flow_keep(b, flow->sink, 1, &load);
 }
 
+/*
+ * A scan has as many rows as an arrangement of all of them holds, if there is
+ * one: that is measured.
+ */
+static void
+use_measured(DdirShare *share, DdirRel *root)
+{
+	ListCell   *lc;
+
+	foreach(lc, ddir_rels_in_order(root, NULL))
+	{
+		DdirRel    *rel = lfirst(lc);
+		double		rows;
+
+		if (rel->kind == DDIR_REL_SCAN && ddir_share_measured(share, rel, &rows))
+			rel->rows = Max(rows, 1);
+	}
+}
+
 DdirFlow *
 ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFns sink)
 {
@@ -515,13 +565,15 @@ ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFn
 
 	flow->cxt = cxt;
 	flow->view = view;
-	initStringInfo(&flow->plan);
 	b.share = share;
 	b.flow = flow;
 	b.owner = owner;
 
 	PG_TRY();
 	{
+		use_measured(share, root);
+		ddir_estimate(root, owner);
+		flow->rows = root->rows;
 		build_output(&b, root, sink);
 	}
 	PG_CATCH();
@@ -533,6 +585,44 @@ ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFn
 
 	MemoryContextSwitchTo(old);
 	return flow;
+}
+
+static void
+ignore_rows(void *ctx, const DdirDeltas *rows)
+{
+}
+
+DdirFlow *
+ddir_flow_plan(Oid owner, DdirRel *root, List *described)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "ddir plan",
+											  ALLOCSET_DEFAULT_SIZES);
+	DdirGraph  *graph = ddir_graph_create(ddir_arena_of(cxt), 1);
+	DdirShare  *share = ddir_share_create(cxt, graph);
+	DdirSinkFns sink = {NULL, ignore_rows, ignore_rows};
+	DdirFlow   *flow;
+	ListCell   *lc;
+
+	ddir_share_import(share, root, described);
+	flow = ddir_flow_build(share, InvalidOid, owner, root, sink);
+	ddir_graph_destroy(graph);
+
+	flow->output = flow->sink = NULL;
+	flow->nodes = flow->loads = flow->constants = NIL;
+	foreach(lc, flow->made)
+	{
+		((DdirMade *) lfirst(lc))->node = NULL;
+	}
+	return flow;
+}
+
+/* For every row its hash and its place, in a table that is not full. */
+#define MAP_ROW_BYTES 14
+
+double
+ddir_flow_map_bytes(const DdirFlow *flow)
+{
+	return flow->rows * MAP_ROW_BYTES;
 }
 
 void

@@ -17,8 +17,6 @@
 
 #include "postgres.h"
 
-#include "lib/stringinfo.h"
-
 #include "engine/op.h"
 #include "plan/ir.h"
 
@@ -32,6 +30,21 @@ typedef struct DdirLoad
 	int			port;
 } DdirLoad;
 
+/* What was made for a view, and why: a line of ddir.explain. */
+typedef struct DdirMade
+{
+	int			depth;			/* 1: belongs to the last one of depth 0 */
+	const char *what;			/* "arrangement", "delta join", "path", ... */
+	char	   *text;
+	const char *sharing;		/* "new" or "shared"; NULL: nothing to share */
+	double		rows;			/* estimates of what it holds; -1: nothing */
+	double		bytes;
+	/* of a join: new bytes of arrangements, one way and the other; else -1 */
+	double		delta_bytes;
+	double		binary_bytes;
+	DdirNode   *node;			/* that holds it, or NULL */
+} DdirMade;
+
 /* A dataflow of one view. */
 typedef struct DdirFlow
 {
@@ -39,11 +52,13 @@ typedef struct DdirFlow
 	Oid			view;
 	DdirNode   *output;			/* rows as the view's; held */
 	DdirNode   *sink;			/* held */
-	List	   *nodes;			/* all nodes it holds, for release and accounting */
+	List	   *nodes;			/* all nodes it holds, for release and
+								 * accounting */
 	List	   *loads;			/* of DdirLoad *, for the next step */
 	List	   *constants;		/* what ddir_flow_start pushes */
 	List	   *inputs;			/* of Oid: sources and views read */
-	StringInfoData plan;		/* operators made, as text, for explain */
+	List	   *made;			/* of DdirMade * */
+	double		rows;			/* estimate of the view's */
 	double		state_bytes;	/* estimate of what was not shared */
 } DdirFlow;
 
@@ -53,10 +68,13 @@ extern MemoryContext ddir_share_context(const DdirShare *share);
 
 /* The node of a base table, made on first use. */
 extern DdirNode *ddir_share_source(DdirShare *share, Oid relid);
+
 /* Attributes of it that are used by any flow (numbers from 1). */
 extern Bitmapset *ddir_share_used(DdirShare *share, Oid relid);
+
 /* Columns its rows have; 0: no flow reads it. */
 extern int	ddir_share_width(DdirShare *share, Oid relid);
+
 /* Declare the output of a ddir view as an input for others; NULL takes it back. */
 extern void ddir_share_view(DdirShare *share, Oid view, DdirNode *output);
 
@@ -67,6 +85,7 @@ extern void ddir_share_view(DdirShare *share, Oid view, DdirNode *output);
 extern DdirFlow *ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root,
 								 DdirSinkFns sink);
 extern void ddir_flow_start(DdirFlow *flow);
+
 /* Release its operators; shared ones stay while others hold them. */
 extern void ddir_flow_drop(DdirFlow *flow, DdirShare *share);
 
@@ -88,5 +107,27 @@ typedef struct DdirArrangementInfo
 } DdirArrangementInfo;
 
 extern List *ddir_share_arrangements(DdirShare *share);
+
+/*
+ * Arrangements of these inputs described as text, for a process that makes a
+ * plan without running it.
+ */
+typedef struct DdirDescribed
+{
+	char	   *text;
+	double		rows;			/* held */
+	double		bytes;
+} DdirDescribed;
+
+extern List *ddir_share_describe(DdirShare *share); /* of DdirDescribed * */
+
+/*
+ * What would be made for a query beside the arrangements described.  The flow
+ * has no operators; it goes with the context it was made in.
+ */
+extern DdirFlow *ddir_flow_plan(Oid owner, DdirRel *root, List *described);
+
+/* Bytes that the view's own rows take in the maintainer. */
+extern double ddir_flow_map_bytes(const DdirFlow *flow);
 
 #endif							/* DDIR_PLAN_BUILD_H */

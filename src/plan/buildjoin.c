@@ -3,8 +3,10 @@
  * buildjoin.c
  *	  Joins and antijoins: from equalities to arrangements and paths.
  *
- * A join of n inputs becomes one delta join: a path per input, each looking
- * the others up one after the other by what is bound so far.  Equalities are
+ * A join of n inputs becomes one delta join, or a tree of binary joins
+ * (jointree.c) where that adds fewer bytes of arrangements.  A delta join has
+ * a path per input, each looking the others up one after the other by what is
+ * bound so far.  Equalities are
  * gathered in classes (a = b and b = c make a, b, c one class), so a path may
  * look an input up by any member of the class that is bound.  An equality
  * that a path's lookups did not enforce, because keys of some types are not
@@ -24,64 +26,14 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_index.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/relcache.h"
-#include "utils/syscache.h"
+#include "utils/memutils.h"
 
-#include "plan/flow.h"
-
-/* One side of an equality. */
-typedef struct Member
-{
-	int			rel;
-	Expr	   *expr;			/* over the input's stream, Var(varno = rel + 1) */
-	Oid			eqop;
-	Oid			collation;
-	bool		null_safe;
-	int			cls;			/* least index of a member of its class */
-} Member;
-
-/* How a relation is looked up at one place of a path. */
-typedef struct Lookup
-{
-	int			rel;
-	int			ncols;
-	int			probe[INDEX_MAX_KEYS];	/* members bound */
-	int			found[INDEX_MAX_KEYS];	/* members of rel */
-	bool		unique;
-	DdirArranged *arranged;
-	List	   *leftover;		/* over the arrangement's input rows */
-	DdirKeySpec *probe_key;
-} Lookup;
-
-typedef struct Path
-{
-	Lookup	   *lookup;			/* n - 1 of them */
-	int			driver_arr;
-	double		cost;
-} Path;
-
-typedef struct JoinBuild
-{
-	DdirBuild  *b;
-	DdirRel    *rel;
-	int			n;
-	DdirStream *in;
-	Bitmapset **needed;			/* columns of each stream, from 1 */
-	int			nmembers;
-	Member	   *member;
-	int			narr;
-	DdirArranged **arr;			/* arrangements used */
-	int		   *arr_rel;		/* relation each was made for */
-	List	  **arr_leftover;
-	Path	   *path;
-} JoinBuild;
+#include "plan/estimate.h"
+#include "plan/join.h"
 
 static int
 class_of(const int *uf, int i)
@@ -103,9 +55,9 @@ unite(int *uf, int i, int j)
 }
 
 static int
-member_index(JoinBuild *jb, int rel, Expr *expr, const DdirEquality *eq)
+member_index(DdirJoinBuild *jb, int rel, Expr *expr, const DdirEquality *eq)
 {
-	Member	   *m;
+	DdirJoinMember *m;
 
 	for (int i = 0; i < jb->nmembers; i++)
 	{
@@ -125,12 +77,12 @@ member_index(JoinBuild *jb, int rel, Expr *expr, const DdirEquality *eq)
 }
 
 static void
-gather_members(JoinBuild *jb)
+gather_members(DdirJoinBuild *jb)
 {
 	int		   *uf;
 	ListCell   *lc;
 
-	jb->member = palloc0(sizeof(Member) * (2 * list_length(jb->rel->equalities) + 1));
+	jb->member = palloc0(sizeof(DdirJoinMember) * (2 * list_length(jb->rel->equalities) + 1));
 	uf = palloc(sizeof(int) * (2 * list_length(jb->rel->equalities) + 1));
 	foreach(lc, jb->rel->equalities)
 	{
@@ -149,7 +101,7 @@ gather_members(JoinBuild *jb)
 
 /* Columns of each input that anything above its arrangements reads. */
 static void
-gather_needed(JoinBuild *jb)
+gather_needed(DdirJoinBuild *jb)
 {
 	jb->needed = palloc0(sizeof(Bitmapset *) * jb->n);
 	for (int i = 0; i < jb->n; i++)
@@ -179,48 +131,6 @@ source_columns(const DdirStream *s, Bitmapset *needed)
 	return atts;
 }
 
-/* The index is unique, whole, and its columns are among these. */
-static bool
-covers_unique_index(Oid indexid, const Bitmapset *atts)
-{
-	HeapTuple	tup = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexid));
-	Form_pg_index form;
-	bool		covered;
-
-	if (!HeapTupleIsValid(tup))
-		return false;
-	form = (Form_pg_index) GETSTRUCT(tup);
-	covered = form->indisunique && form->indisvalid && form->indimmediate &&
-		heap_attisnull(tup, Anum_pg_index_indpred, NULL);
-	for (int i = 0; covered && i < form->indnkeyatts; i++)
-		covered = form->indkey.values[i] > 0 &&
-			bms_is_member(form->indkey.values[i], atts);
-	ReleaseSysCache(tup);
-	return covered;
-}
-
-/*
- * Do these columns contain the columns of a unique index of the source?  No
- * lock: somebody may hold one for any time, and nothing but the estimated cost
- * depends on it.
- */
-static bool
-columns_unique(const DdirStream *s, Bitmapset *atts)
-{
-	Relation	rel = OidIsValid(s->relid) ? RelationIdGetRelation(s->relid) : NULL;
-	ListCell   *lc;
-	bool		unique = false;
-
-	if (rel == NULL)
-		return false;
-	foreach(lc, RelationGetIndexList(rel))
-	{
-		unique = unique || covers_unique_index(lfirst_oid(lc), atts);
-	}
-	RelationClose(rel);
-	return unique;
-}
-
 /* an input's expression over that input alone as one with Var(1, a) */
 static Expr *
 alone(Expr *expr, int rel)
@@ -230,8 +140,8 @@ alone(Expr *expr, int rel)
 	return expr;
 }
 
-static DdirKeySpec *
-make_key(JoinBuild *jb, const int *members, int n, DdirKeyKind kind)
+DdirKeySpec *
+ddir_join_key(DdirJoinBuild *jb, const int *members, int n, DdirKeyKind kind)
 {
 	Oid			typids[INDEX_MAX_KEYS];
 	Oid			collations[INDEX_MAX_KEYS];
@@ -239,7 +149,7 @@ make_key(JoinBuild *jb, const int *members, int n, DdirKeyKind kind)
 
 	for (int i = 0; i < n; i++)
 	{
-		Member	   *m = &jb->member[members[i]];
+		DdirJoinMember *m = &jb->member[members[i]];
 
 		typids[i] = exprType((Node *) m->expr);
 		collations[i] = m->collation;
@@ -249,17 +159,35 @@ make_key(JoinBuild *jb, const int *members, int n, DdirKeyKind kind)
 }
 
 static DdirKeyKind
-lookup_kind(JoinBuild *jb, const Lookup *l)
+key_kind(DdirJoinBuild *jb, const int *members, int n)
 {
-	for (int i = 0; i < l->ncols; i++)
-		if (jb->member[l->found[i]].null_safe)
+	for (int i = 0; i < n; i++)
+		if (jb->member[members[i]].null_safe)
 			return DDIR_KEY_GROUP;
 	return DDIR_KEY_JOIN;
 }
 
+bool
+ddir_join_comparable(DdirJoinBuild *jb, int a, int b)
+{
+	return ddir_key_compatible(ddir_join_key(jb, &a, 1, DDIR_KEY_JOIN),
+							   ddir_join_key(jb, &b, 1, DDIR_KEY_JOIN));
+}
+
+static Expr *
+is_not_null(Expr *expr)
+{
+	NullTest   *test = makeNode(NullTest);
+
+	test->arg = copyObject(expr);
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	return (Expr *) test;
+}
+
 /* By which columns rel would be looked up with these inputs bound. */
 static void
-lookup_columns(JoinBuild *jb, int rel, Bitmapset *bound, Lookup *l)
+lookup_columns(DdirJoinBuild *jb, int rel, Bitmapset *bound, DdirLookup *l)
 {
 	Bitmapset  *atts = NULL;
 
@@ -275,15 +203,9 @@ lookup_columns(JoinBuild *jb, int rel, Bitmapset *bound, Lookup *l)
 			taken = taken || jb->member[l->found[i]].cls == jb->member[f].cls;
 		for (int p = 0; p < jb->nmembers && !taken; p++)
 		{
-			DdirKeySpec *a;
-			DdirKeySpec *b;
-
 			if (jb->member[p].cls != jb->member[f].cls ||
-				!bms_is_member(jb->member[p].rel, bound))
-				continue;
-			a = make_key(jb, &p, 1, DDIR_KEY_JOIN);
-			b = make_key(jb, &f, 1, DDIR_KEY_JOIN);
-			if (!ddir_key_compatible(a, b))
+				!bms_is_member(jb->member[p].rel, bound) ||
+				!ddir_join_comparable(jb, p, f))
 				continue;
 			l->probe[l->ncols] = p;
 			l->found[l->ncols++] = f;
@@ -292,17 +214,17 @@ lookup_columns(JoinBuild *jb, int rel, Bitmapset *bound, Lookup *l)
 	}
 	for (int i = 0; i < l->ncols; i++)
 	{
-		Expr	   *expr = ddir_stream_expr(&jb->in[rel], alone(jb->member[l->found[i]].expr, rel));
+		Expr	   *expr = jb->member[l->found[i]].expr;
 
 		if (IsA(expr, Var))
 			atts = bms_add_member(atts, ((Var *) expr)->varattno);
 	}
-	l->unique = columns_unique(&jb->in[rel], atts);
+	l->unique = ddir_rel_is_unique(jb->rel->input[rel], atts);
 }
 
 /* Is the one lookup to be preferred to the other? */
 static bool
-better(JoinBuild *jb, const Lookup *a, const Lookup *b)
+better(DdirJoinBuild *jb, const DdirLookup *a, const DdirLookup *b)
 {
 	if (a->unique != b->unique)
 		return a->unique;
@@ -315,22 +237,22 @@ better(JoinBuild *jb, const Lookup *a, const Lookup *b)
 
 /* A path: greedily the best lookup next. */
 static void
-choose_path(JoinBuild *jb, int driver)
+choose_path(DdirJoinBuild *jb, int driver)
 {
-	Path	   *path = &jb->path[driver];
+	DdirJoinPath *path = &jb->path[driver];
 	Bitmapset  *bound = bms_make_singleton(driver);
-	double		rows = Max(jb->in[driver].rows, 1);
+	uint64		set = UINT64CONST(1) << driver;
 
-	path->lookup = palloc0(sizeof(Lookup) * (jb->n - 1));
-	path->cost = rows;
+	path->lookup = palloc0(sizeof(DdirLookup) * (jb->n - 1));
+	path->cost = ddir_estimate_join_rows(jb->estimate, set);
 	for (int s = 0; s < jb->n - 1; s++)
 	{
-		Lookup		best = {0};
+		DdirLookup	best = {0};
 		bool		any = false;
 
 		for (int r = 0; r < jb->n; r++)
 		{
-			Lookup		l;
+			DdirLookup	l;
 
 			if (bms_is_member(r, bound))
 				continue;
@@ -339,47 +261,65 @@ choose_path(JoinBuild *jb, int driver)
 				best = l;
 			any = true;
 		}
+		best.wanted = ddir_join_want(jb, best.rel, best.found, best.ncols);
 		path->lookup[s] = best;
 		bound = bms_add_member(bound, best.rel);
-		if (best.ncols == 0)
-			rows *= Max(jb->in[best.rel].rows, 1);
-		else if (!best.unique)
-			rows *= 4;
-		path->cost += rows;
+		set |= UINT64CONST(1) << best.rel;
+		path->cost += ddir_estimate_join_rows(jb->estimate, set);
 	}
 }
 
-static void
-arrange_lookup(JoinBuild *jb, Lookup *l)
+DdirWanted *
+ddir_join_want(DdirJoinBuild *jb, int input, const int *members, int n)
 {
-	DdirStream *s = &jb->in[l->rel];
-	DdirKeyKind kind = lookup_kind(jb, l);
+	DdirStream *s = &jb->in[input];
+	DdirKeyKind kind = key_kind(jb, members, n);
 	List	   *keys = NIL;
 	List	   *not_null = NIL;
-	int			i;
 
-	for (i = 0; i < l->ncols; i++)
+	for (int i = 0; i < n; i++)
 	{
-		Member	   *m = &jb->member[l->found[i]];
-		Expr	   *expr = alone(m->expr, l->rel);
+		DdirJoinMember *m = &jb->member[members[i]];
+		Expr	   *expr = alone(m->expr, input);
 
 		keys = lappend(keys, expr);
 		if (kind == DDIR_KEY_GROUP && !m->null_safe)
-		{
-			NullTest   *test = makeNode(NullTest);
-
-			test->arg = copyObject(expr);
-			test->nulltesttype = IS_NOT_NULL;
-			test->location = -1;
-			not_null = lappend(not_null, test);
-		}
+			not_null = lappend(not_null, is_not_null(expr));
 	}
-	l->arranged = ddir_share_arrange(jb->b, s, keys, make_key(jb, l->found, l->ncols, kind),
-									 source_columns(s, jb->needed[l->rel]), not_null,
-									 &l->leftover);
-	l->probe_key = make_key(jb, l->probe, l->ncols, kind);
+	return ddir_share_want(jb->b, s, keys, ddir_join_key(jb, members, n, kind),
+						   source_columns(s, jb->needed[input]), not_null, false);
+}
 
-	for (i = 0; i < jb->narr; i++)
+double
+ddir_join_new_bytes(DdirJoinBuild *jb, List *wanted)
+{
+	double		bytes = 0;
+	List	   *made = NIL;
+	ListCell   *lc;
+
+	foreach(lc, wanted)
+	{
+		DdirWanted *w = lfirst(lc);
+		bool		there = ddir_share_find(jb->b, w) != NULL;
+		ListCell   *cell;
+
+		foreach(cell, made)
+			there = there || ddir_share_covers(lfirst(cell), w);
+		if (there)
+			continue;
+		made = lappend(made, w);
+		bytes += w->bytes;
+	}
+	return bytes;
+}
+
+static void
+arrange_lookup(DdirJoinBuild *jb, DdirLookup *l)
+{
+	l->arranged = ddir_share_arrange(jb->b, l->wanted, &l->leftover);
+	l->probe_key = ddir_join_key(jb, l->probe, l->ncols, l->arranged->key->kind);
+
+	for (int i = 0; i < jb->narr; i++)
 		if (jb->arr[i] == l->arranged && jb->arr_rel[i] == l->rel)
 			return;
 	jb->arr[jb->narr] = l->arranged;
@@ -393,7 +333,7 @@ arrange_lookup(JoinBuild *jb, Lookup *l)
  * with Var(r + 1, ...).
  */
 static List *
-val_columns(JoinBuild *jb, int r, const DdirArranged *a, bool of_node)
+val_columns(DdirJoinBuild *jb, int r, const DdirArranged *a, bool of_node)
 {
 	DdirStream *s = &jb->in[r];
 	int			n = of_node || s->identity ? s->node_type->natts : list_length(s->targets);
@@ -451,7 +391,7 @@ equality_expr(const DdirEquality *eq)
 
 /* All that the path's lookups do not make sure of. */
 static Condition *
-path_conditions(JoinBuild *jb, const Path *path, int *ncond)
+path_conditions(DdirJoinBuild *jb, const DdirJoinPath *path, int *ncond)
 {
 	DdirRel    *rel = jb->rel;
 	int			max = list_length(rel->quals) + list_length(rel->equalities);
@@ -464,7 +404,7 @@ path_conditions(JoinBuild *jb, const Path *path, int *ncond)
 		uf[i] = i;
 	for (int s = 0; s < jb->n - 1; s++)
 	{
-		const Lookup *l = &path->lookup[s];
+		const DdirLookup *l = &path->lookup[s];
 
 		for (int i = 0; i < l->ncols; i++)
 			if (l->arranged->key->col[i].exact && l->probe_key->col[i].exact)
@@ -512,7 +452,7 @@ take_conditions(Condition *cond, int ncond, Bitmapset *bound, bool last, int n,
 }
 
 static int
-arr_index(JoinBuild *jb, const DdirArranged *a)
+arr_index(DdirJoinBuild *jb, const DdirArranged *a)
 {
 	for (int i = 0; i < jb->narr; i++)
 		if (jb->arr[i] == a)
@@ -522,7 +462,7 @@ arr_index(JoinBuild *jb, const DdirArranged *a)
 
 /* Leftover filter of input r's arrangement as conditions over its vals. */
 static List *
-leftover_conditions(JoinBuild *jb, int r, const DdirArranged *a, List *leftover)
+leftover_conditions(DdirJoinBuild *jb, int r, const DdirArranged *a, List *leftover)
 {
 	List	   *columns = val_columns(jb, r, a, true);
 
@@ -532,9 +472,9 @@ leftover_conditions(JoinBuild *jb, int r, const DdirArranged *a, List *leftover)
 }
 
 static void
-make_path(JoinBuild *jb, int driver, DdirPath *out)
+make_path(DdirJoinBuild *jb, int driver, DdirPath *out)
 {
-	Path	   *path = &jb->path[driver];
+	DdirJoinPath *path = &jb->path[driver];
 	MemoryContext cxt = jb->b->flow->cxt;
 	const DdirRowType **types = palloc0(sizeof(DdirRowType *) * jb->n);
 	List	  **columns = palloc0(sizeof(List *) * jb->n);
@@ -555,7 +495,7 @@ make_path(JoinBuild *jb, int driver, DdirPath *out)
 	spec.rel = types;
 	for (int s = 0; s < jb->n - 1; s++)
 	{
-		Lookup	   *l = &path->lookup[s];
+		DdirLookup *l = &path->lookup[s];
 
 		spec.label = l->arranged->label;
 		spec.quals = list_concat(quals, take_conditions(cond, ncond, bound, false,
@@ -590,29 +530,123 @@ make_path(JoinBuild *jb, int driver, DdirPath *out)
 }
 
 static void
-describe_path(JoinBuild *jb, int driver, bool import)
+describe_path(DdirJoinBuild *jb, int driver, bool import)
 {
 	StringInfoData line;
-	Path	   *path = &jb->path[driver];
+	DdirJoinPath *path = &jb->path[driver];
 
 	initStringInfo(&line);
-	appendStringInfo(&line, "  path %d: changes of %s", driver + 1, jb->arr[path->driver_arr]->label);
+	appendStringInfo(&line, "%d: changes of %s", driver + 1, jb->arr[path->driver_arr]->label);
 	for (int s = 0; s < jb->n - 1; s++)
 		appendStringInfo(&line, ", look up %s%s", path->lookup[s].arranged->label,
 						 path->lookup[s].unique ? " (unique)" : "");
 	if (import)
 		appendStringInfoString(&line, " (also the first load)");
-	ddir_flow_line(jb->b, "%s", line.data);
+	ddir_flow_note(jb->b, 1, "path", "%s", line.data);
+}
+
+/* What was chosen, and at which price. */
+static void
+note_join(DdirJoinBuild *jb, const char *what)
+{
+	DdirMade   *made = ddir_flow_note(jb->b, 0, what, "of %d", jb->n);
+
+	made->delta_bytes = jb->delta_bytes;
+	made->binary_bytes = jb->binary_bytes;
+}
+
+static DdirStream
+build_delta(DdirJoinBuild *jb)
+{
+	DdirBuild  *b = jb->b;
+	DdirPath   *paths = palloc0(sizeof(DdirPath) * jb->n);
+	DdirNode  **nodes;
+	DdirNode   *node;
+	int			import = 0;
+
+	jb->arr = palloc0(sizeof(DdirArranged *) * jb->n * jb->n);
+	jb->arr_rel = palloc0(sizeof(int) * jb->n * jb->n);
+	jb->arr_leftover = palloc0(sizeof(List *) * jb->n * jb->n);
+	for (int i = 0; i < jb->n; i++)
+	{
+		if (jb->path[i].cost < jb->path[import].cost)
+			import = i;
+		for (int s = 0; s < jb->n - 1; s++)
+			arrange_lookup(jb, &jb->path[i].lookup[s]);
+	}
+	for (int i = 0; i < jb->n; i++)
+		for (int a = jb->narr - 1; a >= 0; a--)
+			if (jb->arr_rel[a] == i)
+				jb->path[i].driver_arr = a;
+
+	note_join(jb, "delta join");
+	for (int i = 0; i < jb->n; i++)
+	{
+		make_path(jb, i, &paths[i]);
+		describe_path(jb, i, i == import);
+	}
+
+	nodes = palloc(sizeof(DdirNode *) * jb->narr);
+	for (int i = 0; i < jb->narr; i++)
+		nodes[i] = jb->arr[i]->node;
+	node = ddir_join_create(b->share->graph, "join", jb->n, jb->narr, nodes, paths, import);
+	ddir_flow_keep(b, node, 0, NULL);
+	return ddir_stream_of(node, jb->rel->type, jb->rel->rows);
+}
+
+/*
+ * Two inputs, each arranged by what is equated: a join of a tree.  Rows with
+ * equal keys meet, and what the keys do not say is tested of each pair.
+ */
+static DdirStream
+build_binary(DdirJoinBuild *jb)
+{
+	DdirBuild  *b = jb->b;
+	DdirJoinPath path = {0};
+	DdirLookup *l = &jb->path[0].lookup[0];
+	DdirArranged *a[2];
+	List	   *leftover[2];
+	const DdirRowType *types[2];
+	List	   *columns[2];
+	DdirProgramSpec spec = {0};
+	Condition  *cond;
+	int			ncond;
+	DdirNode   *node;
+
+	a[0] = ddir_share_arrange(b, ddir_join_want(jb, 0, l->probe, l->ncols), &leftover[0]);
+	a[1] = ddir_share_arrange(b, l->wanted, &leftover[1]);
+	l->arranged = a[1];
+	l->probe_key = ddir_join_key(jb, l->probe, l->ncols, a[1]->key->kind);
+	path.lookup = l;
+	cond = path_conditions(jb, &path, &ncond);
+	for (int i = 0; i < 2; i++)
+	{
+		types[i] = a[i]->val_type;
+		columns[i] = val_columns(jb, i, a[i], false);
+		spec.quals = list_concat(spec.quals, leftover_conditions(jb, i, a[i], leftover[i]));
+	}
+	spec.label = "join";
+	spec.owner = b->owner;
+	spec.nrel = 2;
+	spec.rel = types;
+	spec.quals = list_concat(spec.quals, take_conditions(cond, ncond, NULL, true, 2, columns));
+	spec.targets = (List *) ddir_expr_replace((Node *) jb->rel->targets, 2, columns);
+	node = ddir_bilinear_create(b->share->graph, "join", a[0]->node, a[1]->node,
+								ddir_program_make(b->flow->cxt, &spec));
+	ddir_flow_keep(b, node, 0, NULL);
+	ddir_flow_note(b, 0, "binary join", "%s with %s", a[0]->label, a[1]->label);
+	return ddir_stream_of(node, jb->rel->type, jb->rel->rows);
 }
 
 DdirStream
 ddir_build_join(DdirBuild *b, DdirRel *rel)
 {
-	JoinBuild	jb = {0};
-	DdirPath   *paths = palloc0(sizeof(DdirPath) * rel->ninputs);
-	DdirNode  **nodes;
-	DdirNode   *node;
-	int			import = 0;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "ddir join plan",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old;
+	DdirJoinBuild jb = {0};
+	List	   *wanted = NIL;
+	DdirRel    *tree = NULL;
 
 	jb.b = b;
 	jb.rel = rel;
@@ -620,47 +654,37 @@ ddir_build_join(DdirBuild *b, DdirRel *rel)
 	jb.in = palloc(sizeof(DdirStream) * jb.n);
 	for (int i = 0; i < jb.n; i++)
 		jb.in[i] = ddir_build_rel(b, rel->input[i]);
-	if (jb.n == 1)
-	{
-		jb.in[0].quals = list_concat(list_copy(jb.in[0].quals),
-									 ddir_stream_exprs(&jb.in[0], rel->quals));
-		jb.in[0].targets = ddir_stream_exprs(&jb.in[0], rel->targets);
-		jb.in[0].identity = false;
-		return jb.in[0];
-	}
 
 	gather_members(&jb);
 	gather_needed(&jb);
-	jb.path = palloc0(sizeof(Path) * jb.n);
-	jb.arr = palloc0(sizeof(DdirArranged *) * jb.n * jb.n);
-	jb.arr_rel = palloc0(sizeof(int) * jb.n * jb.n);
-	jb.arr_leftover = palloc0(sizeof(List *) * jb.n * jb.n);
+	old = MemoryContextSwitchTo(cxt);
+	jb.estimate = ddir_estimate_join(rel, b->owner);
+	MemoryContextSwitchTo(old);
+	jb.path = palloc0(sizeof(DdirJoinPath) * jb.n);
 	for (int i = 0; i < jb.n; i++)
-	{
 		choose_path(&jb, i);
-		if (jb.path[i].cost < jb.path[import].cost)
-			import = i;
-		for (int s = 0; s < jb.n - 1; s++)
-			arrange_lookup(&jb, &jb.path[i].lookup[s]);
-	}
-	for (int i = 0; i < jb.n; i++)
-		for (int a = jb.narr - 1; a >= 0; a--)
-			if (jb.arr_rel[a] == i)
-				jb.path[i].driver_arr = a;
-
-	ddir_flow_line(b, "delta join of %d", jb.n);
-	for (int i = 0; i < jb.n; i++)
+	if (rel->binary)
 	{
-		make_path(&jb, i, &paths[i]);
-		describe_path(&jb, i, i == import);
+		MemoryContextDelete(cxt);
+		return build_binary(&jb);
 	}
 
-	nodes = palloc(sizeof(DdirNode *) * jb.narr);
-	for (int i = 0; i < jb.narr; i++)
-		nodes[i] = jb.arr[i]->node;
-	node = ddir_join_create(b->share->graph, "join", jb.n, jb.narr, nodes, paths, import);
-	ddir_flow_keep(b, node, 0, NULL);
-	return ddir_stream_of(node, rel->type, rel->rows);
+	for (int i = 0; i < jb.n; i++)
+		for (int s = 0; s < jb.n - 1; s++)
+			wanted = lappend(wanted, jb.path[i].lookup[s].wanted);
+	ddir_share_widen(wanted);
+	jb.delta_bytes = jb.binary_bytes = ddir_join_new_bytes(&jb, wanted);
+	if (jb.n > 2)
+		tree = ddir_join_tree(&jb, &jb.binary_bytes);
+	MemoryContextDelete(cxt);
+	if (jb.binary_bytes < jb.delta_bytes)
+	{
+		DdirStream	s = ddir_build_rel(b, tree);
+
+		note_join(&jb, "binary joins");
+		return s;
+	}
+	return build_delta(&jb);
 }
 
 /*
@@ -756,14 +780,16 @@ build_anti_by_join(DdirBuild *b, DdirRel *rel)
 		targets = lappend(targets, ddir_rel_var(0, left, a));
 	matched = ddir_rel_join(2, in, equalities, rel->quals, targets);
 	in[1] = ddir_rel_negate(matched);
-	return ddir_build_rel(b, ddir_rel_union(2, in));
+	in[0] = ddir_rel_union(2, in);
+	ddir_estimate(in[0], b->owner);
+	return ddir_build_rel(b, in[0]);
 }
 
 DdirStream
 ddir_build_anti(DdirBuild *b, DdirRel *rel)
 {
-	JoinBuild	jb = {0};
-	Lookup		lookup[2] = {{0}};
+	DdirJoinBuild jb = {0};
+	DdirLookup	lookup[2] = {{0}};
 	DdirProgramSpec spec = {0};
 	List	   *columns;
 	DdirFunc	func;
@@ -789,7 +815,7 @@ ddir_build_anti(DdirBuild *b, DdirRel *rel)
 				side == 0 ? member_index(&jb, 0, eq->left_expr, eq) :
 				member_index(&jb, 1, eq->right_expr, eq);
 		}
-		key[side] = make_key(&jb, lookup[side].found, lookup[side].ncols, DDIR_KEY_GROUP);
+		key[side] = ddir_join_key(&jb, lookup[side].found, lookup[side].ncols, DDIR_KEY_GROUP);
 	}
 	if (rel->quals != NIL || !anti_is_exact(key[0], key[1]))
 		return build_anti_by_join(b, rel);
@@ -798,7 +824,7 @@ ddir_build_anti(DdirBuild *b, DdirRel *rel)
 	for (int side = 0; side < 2; side++)
 	{
 		DdirStream *s = &jb.in[side];
-		Lookup	   *l = &lookup[side];
+		DdirLookup *l = &lookup[side];
 		Bitmapset  *needed = NULL;
 		List	   *keys = NIL;
 		List	   *not_null = NIL;
@@ -810,20 +836,14 @@ ddir_build_anti(DdirBuild *b, DdirRel *rel)
 
 			keys = lappend(keys, expr);
 			if (side == 1 && !jb.member[l->found[i]].null_safe)
-			{
-				NullTest   *test = makeNode(NullTest);
-
-				test->arg = copyObject(expr);
-				test->nulltesttype = IS_NOT_NULL;
-				test->location = -1;
-				not_null = lappend(not_null, test);
-			}
+				not_null = lappend(not_null, is_not_null(expr));
 		}
 		if (side == 0)
 			needed = anti_columns(rel->input[0]);
 		/* the right side's arrangement may not hold more keys than asked for */
-		l->arranged = ddir_share_arrange(b, s, keys, key[side], source_columns(s, needed),
-										 not_null, side == 0 ? &l->leftover : NULL);
+		l->wanted = ddir_share_want(b, s, keys, key[side], source_columns(s, needed),
+									not_null, side == 1);
+		l->arranged = ddir_share_arrange(b, l->wanted, &l->leftover);
 	}
 
 	columns = val_columns(&jb, 0, lookup[0].arranged, false);
@@ -837,7 +857,7 @@ ddir_build_anti(DdirBuild *b, DdirRel *rel)
 	node = ddir_antijoin_create(b->share->graph, "antijoin", lookup[0].arranged->node,
 								lookup[1].arranged->node, func);
 	ddir_flow_keep(b, node, 0, NULL);
-	ddir_flow_line(b, "antijoin %s without %s", lookup[0].arranged->label,
+	ddir_flow_note(b, 0, "antijoin", "%s without %s", lookup[0].arranged->label,
 				   lookup[1].arranged->label);
 	return ddir_stream_of(node, rel->type, rel->rows);
 }

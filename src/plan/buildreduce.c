@@ -19,8 +19,13 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
 
+#include "plan/estimate.h"
 #include "plan/flow.h"
+
+/* A group beside its key and its state: its place in the table, its counts. */
+#define GROUP_BYTES 80
 
 typedef struct ReduceBuild
 {
@@ -117,6 +122,7 @@ distinct_port(ReduceBuild *rb, Aggref *ref)
 	List	   *group = NIL;
 	DdirRel    *map = ddir_rel_map(rb->rel->input[0],
 								   ref->aggfilter ? list_make1(ref->aggfilter) : NIL, targets);
+	DdirRel    *distinct;
 	DdirStream	s;
 	List	   *columns = NIL;
 	ListCell   *lc;
@@ -149,7 +155,10 @@ distinct_port(ReduceBuild *rb, Aggref *ref)
 		}
 		group = lappend(group, key);
 	}
-	s = ddir_build_rel(rb->b, ddir_rel_reduce(map, group, NIL, false));
+	distinct = ddir_rel_reduce(map, group, NIL, false);
+	ddir_estimate_one(map, rb->b->owner);
+	ddir_estimate_one(distinct, rb->b->owner);
+	s = ddir_build_rel(rb->b, distinct);
 	for (int i = 0; i < list_length(targets); i++)
 	{
 		const DdirColumnType *col = &s.node_type->col[i];
@@ -173,6 +182,17 @@ distinct_port(ReduceBuild *rb, Aggref *ref)
 	return p;
 }
 
+static double
+exprs_width(List *exprs)
+{
+	double		width = 0;
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+		width += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
+	return width;
+}
+
 /* An arrangement by the group, for the reduction to look things up in. */
 static int
 add_arrangement(ReduceBuild *rb, List *quals, List *targets, Expr *order, bool descending,
@@ -181,6 +201,7 @@ add_arrangement(ReduceBuild *rb, List *quals, List *targets, Expr *order, bool d
 	DdirBuild  *b = rb->b;
 	const DdirStream *s = &rb->in;
 	DdirProgramSpec spec = {0};
+	DdirMade   *made;
 
 	spec.label = label;
 	spec.owner = b->owner;
@@ -199,8 +220,11 @@ add_arrangement(ReduceBuild *rb, List *quals, List *targets, Expr *order, bool d
 											ddir_program_make(b->flow->cxt, &spec));
 	ddir_flow_keep(b, rb->arr[rb->narr], 1, &s);
 	rb->arr_type[rb->narr] = ddir_rowtype_from_exprs(targets);
-	b->flow->state_bytes += s->rows * (24 + 9 * list_length(targets));
-	ddir_flow_line(b, "arrangement by group for %s: new", label);
+	made = ddir_flow_note(b, 0, "arrangement", "by group, for %s", label);
+	made->sharing = "new";
+	ddir_flow_holds(b, made, rb->arr[rb->narr], s->rows,
+					ddir_share_bytes(s->rows, exprs_width(targets), false, rb->key,
+									 exprs_width(rb->keys)));
 	return rb->narr++;
 }
 
@@ -363,9 +387,10 @@ ddir_build_reduce(DdirBuild *b, DdirRel *rel)
 	spec.fns = ddir_agg_make(b->flow->cxt, &rb.plan);
 	node = ddir_reduce_create(b->share->graph, rel->aggs ? "aggregate" : "distinct", &spec);
 	ddir_flow_keep(b, node, rb.nports, loads);
-	ddir_flow_line(b, "%s by %d columns, %d aggregates, %d inputs, %d arrangements",
-				   rel->aggs ? "aggregate" : "distinct", rb.nkeys, rb.plan.naggs,
-				   rb.nports, rb.narr);
-	b->flow->state_bytes += rel->rows * (64 + 16 * rb.plan.naggs);
+	ddir_flow_holds(b, ddir_flow_note(b, 0, rel->aggs ? "aggregate" : "distinct",
+									  "by %d columns, %d aggregates, %d inputs, %d arrangements",
+									  rb.nkeys, rb.plan.naggs, rb.nports, rb.narr),
+					node, rel->rows,
+					rel->rows * (GROUP_BYTES + exprs_width(rb.keys) + spec.fns.state_size));
 	return ddir_stream_of(node, ddir_agg_output_type(&rb.plan), rel->rows);
 }

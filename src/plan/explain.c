@@ -31,6 +31,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "utils/builtins.h"
+#include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
@@ -362,24 +363,101 @@ explain(ExplainContext *cx, DdirRel *rel, int depth)
 		explain(cx, rel->input[i], depth + 1);
 }
 
-char *
-ddir_rel_text(const DdirRel *rel)
+/* A tree to be shown, knowing what stands in it several times. */
+static void
+start(ExplainContext *cx, DdirRel *root)
 {
-	ExplainContext cx = {0};
-	DdirRel    *root = unconstify(DdirRel *, rel);
 	List	   *refs;
 	List	   *rels = ddir_rels_in_order(root, &refs);
 	ListCell   *lc;
 
-	initStringInfo(&cx.out);
+	memset(cx, 0, sizeof(*cx));
+	initStringInfo(&cx->out);
 	foreach(lc, rels)
 	{
 		DdirRel    *each = lfirst(lc);
 
 		/* a scan is read wherever it stands */
 		if (each->kind != DDIR_REL_SCAN && list_nth_int(refs, foreach_current_index(lc)) > 1)
-			cx.shared = lappend(cx.shared, each);
+			cx->shared = lappend(cx->shared, each);
 	}
-	explain(&cx, root, 0);
+}
+
+char *
+ddir_rel_text(const DdirRel *rel)
+{
+	ExplainContext cx;
+
+	start(&cx, unconstify(DdirRel *, rel));
+	explain(&cx, unconstify(DdirRel *, rel), 0);
+	return cx.out.data;
+}
+
+static const char *
+operator_name(const DdirRel *rel)
+{
+	switch (rel->kind)
+	{
+		case DDIR_REL_SCAN:
+			return "Scan";
+		case DDIR_REL_CONSTANT:
+			return "Values";
+		case DDIR_REL_MAP:
+			return "Map";
+		case DDIR_REL_JOIN:
+			return "Join";
+		case DDIR_REL_ANTI:
+			return "Antijoin";
+		case DDIR_REL_REDUCE:
+			return rel->aggs == NIL && !rel->global ? "Distinct" : "Reduce";
+		case DDIR_REL_UNION:
+			return "Union";
+		case DDIR_REL_NEGATE:
+			return "Negate";
+		case DDIR_REL_THRESHOLD:
+			return "Threshold";
+	}
+	return "?";
+}
+
+static void
+explain_json(ExplainContext *cx, DdirRel *rel)
+{
+	int			number = index_of(cx->shared, rel);
+	StringInfoData line;
+
+	check_stack_depth();
+	if (number >= 0 && list_member_ptr(cx->shown, rel))
+	{
+		appendStringInfo(&cx->out, "{\"same_as\": %d}", number + 1);
+		return;
+	}
+	appendStringInfo(&cx->out, "{\"operator\": \"%s\", ", operator_name(rel));
+	if (number >= 0)
+	{
+		appendStringInfo(&cx->out, "\"number\": %d, ", number + 1);
+		cx->shown = lappend(cx->shown, rel);
+	}
+	initStringInfo(&line);
+	append_line(&line, rel);
+	appendStringInfoString(&cx->out, "\"text\": ");
+	escape_json(&cx->out, line.data);
+	appendStringInfo(&cx->out, ", \"estimated_rows\": %.0f, \"inputs\": [", rel->rows);
+	for (int i = 0; i < rel->ninputs; i++)
+	{
+		if (i > 0)
+			appendStringInfoString(&cx->out, ", ");
+		explain_json(cx, rel->input[i]);
+	}
+	appendStringInfoString(&cx->out, "]}");
+}
+
+char *
+ddir_rel_json(const DdirRel *rel)
+{
+	ExplainContext cx;
+
+	start(&cx, unconstify(DdirRel *, rel));
+	explain_json(&cx, unconstify(DdirRel *, rel));
 	return cx.out.data;
 }

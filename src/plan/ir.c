@@ -1,15 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * ir.c
- *	  Making relations of DDIR, their row types and estimated sizes.
+ *	  Making relations of DDIR, and their row types.
  *
  * A constructor checks that what it is given fits together: expressions only
  * mention columns that the inputs have, and the sides of an equality are over
  * the input they are said to be over.  So a mistake shows where it is made and
  * not in a worker.
- *
- * The estimates are crude on purpose: they choose between plans of one query,
- * and statistics of a moment say little about a view that lives for years.
  *
  * Memory: everything is in CurrentMemoryContext; expressions are not copied.
  *
@@ -26,11 +23,6 @@
 #include "utils/rel.h"
 
 #include "plan/ir.h"
-
-/* Guesses where nothing is known. */
-#define EQUAL_SELECTIVITY 0.02
-#define OTHER_SELECTIVITY 0.33
-#define ROWS_PER_GROUP 5.0
 
 /*
  * Expressions
@@ -174,53 +166,6 @@ ddir_rel_columns(int i, const DdirRel *of)
 }
 
 /*
- * Estimates
- */
-
-static double
-selectivity(List *quals)
-{
-	double		s = 1;
-	ListCell   *lc;
-
-	foreach(lc, quals)
-	{
-		Node	   *qual = lfirst(lc);
-
-		if (IsA(qual, OpExpr) &&
-			op_hashjoinable(((OpExpr *) qual)->opno,
-							exprType(linitial(((OpExpr *) qual)->args))))
-			s *= EQUAL_SELECTIVITY;
-		else
-			s *= OTHER_SELECTIVITY;
-	}
-	return s;
-}
-
-/* Equalities of one pair of inputs count once: they are rarely independent. */
-static double
-join_rows(int n, DdirRel *const *input, List *equalities)
-{
-	double		rows = 1;
-	Bitmapset  *counted = NULL;
-	ListCell   *lc;
-
-	for (int i = 0; i < n; i++)
-		rows *= input[i]->rows;
-	foreach(lc, equalities)
-	{
-		DdirEquality *eq = lfirst(lc);
-		int			pair = Min(eq->left, eq->right) * n + Max(eq->left, eq->right);
-
-		if (bms_is_member(pair, counted))
-			continue;
-		counted = bms_add_member(counted, pair);
-		rows /= Max(input[eq->left]->rows, input[eq->right]->rows);
-	}
-	return rows;
-}
-
-/*
  * Relations
  */
 
@@ -234,6 +179,7 @@ make_rel(DdirRelKind kind, int n, DdirRel *const *inputs)
 	rel->input = palloc(sizeof(DdirRel *) * Max(n, 1));
 	for (int i = 0; i < n; i++)
 		rel->input[i] = inputs[i];
+	rel->rows = 1;
 	return rel;
 }
 
@@ -266,7 +212,6 @@ ddir_rel_constant(DdirRowType *type, List *rows)
 	}
 	rel->type = type;
 	rel->constants = rows;
-	rel->rows = Max(list_length(rows), 1);
 	return rel;
 }
 
@@ -280,7 +225,6 @@ ddir_rel_map(DdirRel *input, List *quals, List *targets)
 	rel->quals = quals;
 	rel->targets = targets;
 	rel->type = ddir_rowtype_from_exprs(targets);
-	rel->rows = Max(input->rows * selectivity(quals), 1);
 	return rel;
 }
 
@@ -298,7 +242,6 @@ ddir_rel_join(int n, DdirRel *const *inputs, List *equalities, List *quals, List
 	rel->quals = quals;
 	rel->targets = targets;
 	rel->type = ddir_rowtype_from_exprs(targets);
-	rel->rows = Max(join_rows(n, inputs, equalities) * selectivity(quals), 1);
 	return rel;
 }
 
@@ -319,7 +262,6 @@ ddir_rel_anti(DdirRel *left, DdirRel *right, List *equalities, List *quals)
 	rel->equalities = equalities;
 	rel->quals = quals;
 	rel->type = left->type;
-	rel->rows = Max(left->rows * 0.5, 1);
 	return rel;
 }
 
@@ -343,7 +285,6 @@ ddir_rel_reduce(DdirRel *input, List *keys, List *aggs, bool global)
 	rel->global = global;
 
 	rel->type = ddir_rowtype_from_exprs(exprs);
-	rel->rows = keys == NIL ? 1 : Max(input->rows / ROWS_PER_GROUP, 1);
 	return rel;
 }
 
@@ -363,7 +304,6 @@ ddir_rel_union(int n, DdirRel *const *inputs)
 			if (inputs[i]->type->col[a].typid != inputs[0]->type->col[a].typid)
 				elog(ERROR, "column %d of a union is of types %u and %u", a + 1,
 					 inputs[0]->type->col[a].typid, inputs[i]->type->col[a].typid);
-		rel->rows += inputs[i]->rows;
 	}
 	rel->type = inputs[0]->type;
 	return rel;
@@ -375,7 +315,6 @@ ddir_rel_negate(DdirRel *input)
 	DdirRel    *rel = make_rel(DDIR_REL_NEGATE, 1, &input);
 
 	rel->type = input->type;
-	rel->rows = input->rows;
 	return rel;
 }
 
@@ -389,6 +328,5 @@ ddir_rel_threshold(DdirRel *input)
 	DdirRel    *rel = make_rel(DDIR_REL_THRESHOLD, 1, &input);
 
 	rel->type = input->type;
-	rel->rows = input->rows;
 	return rel;
 }

@@ -72,7 +72,8 @@ struct DdirRel
 	List	   *colnames;		/* of char *, for explain; may be NIL */
 	int			ninputs;
 	DdirRel   **input;
-	double		rows;			/* estimate */
+	double		rows;			/* estimate, by ddir_estimate; of a scan when
+								 * it is made */
 
 	/* SCAN: columns by attribute number, dropped and unused ones NULL */
 	Oid			relid;
@@ -88,6 +89,9 @@ struct DdirRel
 
 	/* JOIN and ANTI (ANTI: left is always input 0, right input 1) */
 	List	   *equalities;		/* of DdirEquality */
+	bool		binary;			/* JOIN of two, made for a tree of such joins:
+								 * both sides are to be arranged by its
+								 * equalities (jointree.c) */
 
 	/* REDUCE: output = keys, then aggregates */
 	List	   *keys;			/* of DdirGroupKey */
@@ -131,5 +135,8 @@ extern char *ddir_text_without_parens(char *text);
 
 /* text tree, one operator a line */
 extern char *ddir_rel_text(const DdirRel *rel);
+
+/* the same as JSON, with estimated rows */
+extern char *ddir_rel_json(const DdirRel *rel);
 
 #endif							/* DDIR_PLAN_IR_H */

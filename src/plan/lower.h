@@ -34,8 +34,9 @@ typedef struct DdirLowered
 	List	   *sources;		/* of Oid: base tables and ddir views read */
 	List	   *functions;		/* of Oid: not in pg_catalog, whose
 								 * redefinition matters */
-	List	   *types;			/* of Oid: enums, domains and composites, whose
-								 * labels, constraints or attributes matter */
+	List	   *types;			/* of Oid: enums, domains and composites,
+								 * whose labels, constraints or attributes
+								 * matter */
 	bool		ambiguous;		/* the plain query has several legal answers */
 } DdirLowered;
 

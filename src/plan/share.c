@@ -20,14 +20,30 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "catalog/pg_index.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
+#include "plan/estimate.h"
 #include "plan/flow.h"
+#include "plan/prune.h"
+
+/*
+ * A row of an arrangement beside its columns: its hash, and its part of the
+ * directory; an offset where widths vary.
+ */
+#define ROW_BYTES 9.5
+#define OFFSET_BYTES 4.0
+
+/* What an empty one takes. */
+#define EMPTY_BYTES 15000.0
 
 DdirShare *
 ddir_share_create(MemoryContext cxt, DdirGraph *graph)
@@ -90,32 +106,42 @@ relation_type(Oid relid)
 	return type;
 }
 
+/* The entry of what is scanned, made on first use. */
+static DdirSourceEntry *
+source_entry(DdirShare *share, const DdirRel *scan)
+{
+	DdirSourceEntry *e = find_source(share, scan->relid);
+	MemoryContext old;
+
+	if (e)
+		return e;
+	old = MemoryContextSwitchTo(share->cxt);
+	e = palloc0(sizeof(DdirSourceEntry));
+	e->relid = scan->relid;
+	e->type = relation_type(scan->relid);
+	if (scan->is_view && !share->planning)
+	{
+		e->node = find_view(share, scan->relid);
+		if (e->node == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("view \"%s\" is not maintained at the moment",
+							get_rel_name(scan->relid))));
+		ddir_node_hold(e->node);
+	}
+	else
+		e->node = ddir_source_create(share->graph, get_rel_name(scan->relid));
+	share->sources = lappend(share->sources, e);
+	MemoryContextSwitchTo(old);
+	return e;
+}
+
 DdirSourceEntry *
 ddir_share_source_entry(DdirBuild *b, const DdirRel *scan)
 {
-	DdirShare  *share = b->share;
-	DdirSourceEntry *e = find_source(share, scan->relid);
-	MemoryContext old = MemoryContextSwitchTo(share->cxt);
+	DdirSourceEntry *e = source_entry(b->share, scan);
+	MemoryContext old = MemoryContextSwitchTo(b->share->cxt);
 
-	if (e == NULL)
-	{
-		e = palloc0(sizeof(DdirSourceEntry));
-		e->relid = scan->relid;
-		e->type = relation_type(scan->relid);
-		if (scan->is_view)
-		{
-			e->node = find_view(share, scan->relid);
-			if (e->node == NULL)
-				ereport(ERROR,
-						(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						 errmsg("view \"%s\" is not maintained at the moment",
-								get_rel_name(scan->relid))));
-			ddir_node_hold(e->node);
-		}
-		else
-			e->node = ddir_source_create(share->graph, get_rel_name(scan->relid));
-		share->sources = lappend(share->sources, e);
-	}
 	e->used = bms_add_members(e->used, scan->used);
 	e->flows = list_append_unique_ptr(e->flows, b->flow);
 	MemoryContextSwitchTo(old);
@@ -190,7 +216,7 @@ quals_subset(List *weaker, List *stronger)
 
 	foreach(lc, weaker)
 		if (!list_member(stronger, lfirst(lc)))
-			return false;
+		return false;
 	return true;
 }
 
@@ -202,44 +228,203 @@ same_key(const DdirKeySpec *a, const DdirKeySpec *b)
 }
 
 static bool
-serves(const DdirArranged *a, Oid relid, Oid owner, List *keys, const DdirKeySpec *key,
-	   Bitmapset *needed, List *quals)
+serves(const DdirArranged *a, const DdirWanted *w)
 {
+	Bitmapset  *needed = w->needed;
+	List	   *rest;
 	int			att = -1;
 
-	if (a->relid != relid || a->owner != owner || a->attmap == NULL ||
-		!same_key(a->key, key) || !equal(a->keys, keys) || !quals_subset(a->quals, quals))
+	if (a->relid != w->stream->relid || a->owner != w->owner || a->attmap == NULL ||
+		!same_key(a->key, w->key) || !equal(a->keys, w->keys) ||
+		!quals_subset(a->quals, w->quals))
 		return false;
 	/* what its filter does not say is tested after the probe */
-	needed = bms_union(needed, ddir_expr_columns((Node *) list_difference(quals, a->quals), 0));
+	rest = list_difference(w->quals, a->quals);
+	if (w->exact && rest != NIL)
+		return false;
+	needed = bms_union(needed, ddir_expr_columns((Node *) rest, 0));
 	while ((att = bms_next_member(needed, att)) >= 0)
 		if (att > a->natts || a->attmap[att - 1] == 0)
 			return false;
 	return true;
 }
 
-/* "orders by (customer, region)", for people */
+static bool
+same_derived(const DdirArranged *a, const DdirWanted *w)
+{
+	return a->node->in[0] == w->stream->node && same_key(a->key, w->key) &&
+		equal(a->keys, w->keys) && equal(a->quals, w->quals) &&
+		equal(a->targets, ddir_stream_targets(w->stream));
+}
+
+bool
+ddir_share_covers(const DdirWanted *made, const DdirWanted *w)
+{
+	List	   *rest;
+
+	if (made->stream->node != w->stream->node || made->owner != w->owner ||
+		!same_key(made->key, w->key) || !equal(made->keys, w->keys) ||
+		!quals_subset(made->quals, w->quals))
+		return false;
+	rest = list_difference(w->quals, made->quals);
+	if (!ddir_stream_is_columns(w->stream))
+		return rest == NIL && equal(ddir_stream_targets(made->stream),
+									ddir_stream_targets(w->stream));
+	return (rest == NIL || !w->exact) && ddir_stream_is_columns(made->stream) &&
+		bms_is_subset(bms_union(w->needed, ddir_expr_columns((Node *) rest, 0)), made->needed);
+}
+
+/*
+ * Estimates of bytes
+ */
+
+double
+ddir_share_bytes(double rows, double vals, bool fixed, const DdirKeySpec *key, double key_width)
+{
+	double		bytes = ROW_BYTES + 1 + vals + (fixed ? 0 : OFFSET_BYTES);
+
+	/* a key of eight bytes is its hash */
+	if (key->ncols == 1 && key->col[0].width > 0)
+		bytes += key->col[0].width == 8 ? 0 : key->col[0].width;
+	else if (key->ncols > 0)
+		bytes += key_width + OFFSET_BYTES;
+	return EMPTY_BYTES + rows * bytes;
+}
+
+static double
+key_bytes(const DdirWanted *w)
+{
+	double		bytes = 0;
+
+	for (int i = 0; i < w->key->ncols; i++)
+	{
+		Node	   *expr = list_nth(w->keys, i);
+		int32		width = 0;
+
+		if (w->key->col[i].width > 0)
+			width = w->key->col[i].width;
+		else if (IsA(expr, Var) && OidIsValid(w->stream->relid))
+			width = get_attavgwidth(w->stream->relid, ((Var *) expr)->varattno);
+		if (width <= 0)
+			width = get_typavgwidth(exprType(expr), exprTypmod(expr));
+		bytes += width;
+	}
+	return bytes;
+}
+
+/*
+ * Rows that are the same in all columns kept are one.  Of several columns
+ * together nobody knows how many that leaves, so only one is looked at.
+ */
+static void
+set_bytes(DdirWanted *w)
+{
+	const DdirStream *s = w->stream;
+	double		vals = 0;
+	bool		fixed = true;
+	int			a = -1;
+
+	w->rows = s->rows;
+	if (ddir_stream_is_columns(s))
+	{
+		while ((a = bms_next_member(w->needed, a)) >= 0)
+		{
+			const DdirColumnType *col = &s->node_type->col[a - 1];
+			int32		width = col->typlen > 0 ? col->typlen : get_attavgwidth(s->relid, a);
+
+			vals += width > 0 ? width : get_typavgwidth(col->typid, col->typmod);
+			fixed = fixed && col->typlen > 0;
+		}
+	}
+	else
+		for (a = 1; a <= s->rel->type->natts; a++)
+		{
+			vals += ddir_estimate_width(s->rel, a);
+			fixed = fixed && s->rel->type->col[a - 1].typlen > 0;
+		}
+	if (s->rel->kind == DDIR_REL_SCAN)
+	{
+		if (bms_membership(w->needed) == BMS_SINGLETON)
+			w->rows = ddir_estimate_distinct(s->rel, w->needed);
+	}
+	else if (s->rel->type->natts == 1)
+		w->rows = ddir_estimate_distinct(s->rel, bms_make_singleton(1));
+	w->bytes = ddir_share_bytes(w->rows, vals, fixed, w->key, key_bytes(w));
+}
+
+void
+ddir_share_widen(List *wanted)
+{
+	ListCell   *lc;
+	ListCell   *cell;
+
+	foreach(lc, wanted)
+	{
+		DdirWanted *w = lfirst(lc);
+
+		foreach(cell, wanted)
+		{
+			DdirWanted *other = lfirst(cell);
+
+			if (w == other || w->stream->node != other->stream->node ||
+				!ddir_stream_is_columns(w->stream) || !ddir_stream_is_columns(other->stream) ||
+				w->owner != other->owner || bms_is_subset(other->needed, w->needed) ||
+				!same_key(w->key, other->key) || !equal(w->keys, other->keys) ||
+				!quals_subset(w->quals, other->quals) || !quals_subset(other->quals, w->quals))
+				continue;
+			w->needed = bms_union(w->needed, other->needed);
+			set_bytes(w);
+		}
+	}
+}
+
+/*
+ * Making and finding them
+ */
+
+/* Names of what a derived stream is made from: "(a, b)". */
+static void
+append_origins(StringInfo buf, const DdirRel *rel)
+{
+	List	   *rels = ddir_rels_in_order(unconstify(DdirRel *, rel), NULL);
+	bool		first = true;
+	ListCell   *lc;
+
+	appendStringInfoChar(buf, '(');
+	foreach(lc, rels)
+	{
+		DdirRel    *each = lfirst(lc);
+
+		if (each->kind != DDIR_REL_SCAN && each->kind != DDIR_REL_CONSTANT)
+			continue;
+		appendStringInfo(buf, "%s%s", first ? "" : ", ",
+						 each->kind == DDIR_REL_SCAN ? get_rel_name(each->relid) : "values");
+		first = false;
+	}
+	appendStringInfoChar(buf, ')');
+}
+
+/* "orders by (customer, region)", for people; keys over the stream's columns */
 static char *
 arranged_label(const DdirStream *s, List *keys)
 {
 	StringInfoData buf;
 	ListCell   *lc;
-	bool		first = true;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "%s by (",
-					 OidIsValid(s->relid) ? get_rel_name(s->relid) : "derived");
+	if (OidIsValid(s->relid))
+		appendStringInfoString(&buf, get_rel_name(s->relid));
+	else
+		append_origins(&buf, s->rel);
+	appendStringInfoString(&buf, " by (");
 	foreach(lc, keys)
 	{
 		Node	   *key = lfirst(lc);
 
-		if (!first)
+		if (foreach_current_index(lc) > 0)
 			appendStringInfoString(&buf, ", ");
-		first = false;
-		if (IsA(key, Var) && OidIsValid(s->relid))
-			appendStringInfoString(&buf, get_attname(s->relid, ((Var *) key)->varattno, false));
-		else if (IsA(key, Var))
-			appendStringInfo(&buf, "column %d", ((Var *) key)->varattno);
+		if (IsA(key, Var))
+			appendStringInfoString(&buf, ddir_rel_column_name(s->rel, ((Var *) key)->varattno));
 		else
 			appendStringInfoString(&buf, "expression");
 	}
@@ -283,9 +468,10 @@ use_arranged(DdirBuild *b, DdirArranged *a)
 }
 
 static DdirArranged *
-make_arranged(DdirBuild *b, const DdirStream *s, List *keys, const DdirKeySpec *key,
-			  Bitmapset *needed, List *quals, bool shared, Oid owner)
+make_arranged(DdirBuild *b, const DdirWanted *w)
 {
+	const DdirStream *s = w->stream;
+	bool		shared = ddir_stream_is_columns(s);
 	MemoryContext cxt = AllocSetContextCreate(shared ? b->share->cxt : b->flow->cxt,
 											  "ddir arrangement", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -295,21 +481,22 @@ make_arranged(DdirBuild *b, const DdirStream *s, List *keys, const DdirKeySpec *
 
 	a->cxt = cxt;
 	a->relid = s->relid;
-	a->owner = owner;
-	a->quals = copyObject(quals);
-	a->keys = copyObject(keys);
-	a->key = ddir_key_copy(key);
-	a->label = arranged_label(s, keys);
-	a->rows = s->rows;
+	a->owner = w->owner;
+	a->quals = copyObject(w->quals);
+	a->keys = copyObject(w->keys);
+	a->key = ddir_key_copy(w->key);
+	a->label = pstrdup(w->label);
+	a->rows = w->rows;
+	a->bytes = w->bytes;
 	if (shared)
-		targets = project_columns(a, s->node_type, needed);
+		targets = project_columns(a, s->node_type, w->needed);
 	else
 		targets = copyObject(ddir_stream_targets(s));
 	a->targets = targets;
 	a->val_type = ddir_rowtype_from_exprs(targets);
 
 	spec.label = a->label;
-	spec.owner = owner;
+	spec.owner = w->owner;
 	spec.nrel = 1;
 	spec.rel = &s->node_type;
 	spec.quals = a->quals;
@@ -322,60 +509,264 @@ make_arranged(DdirBuild *b, const DdirStream *s, List *keys, const DdirKeySpec *
 	MemoryContextSwitchTo(old);
 
 	ddir_flow_keep(b, a->node, 1, &s);
-	b->flow->state_bytes += a->rows * (24 + 9 * list_length(targets));
 	return a;
 }
 
-static bool
-same_derived(const DdirArranged *a, const DdirStream *s, List *keys, const DdirKeySpec *key,
-			 List *quals)
+DdirWanted *
+ddir_share_want(DdirBuild *b, const DdirStream *s, List *keys, const DdirKeySpec *key,
+				Bitmapset *needed, List *extra_quals, bool exact)
 {
-	return a->node->in[0] == s->node && same_key(a->key, key) &&
-		equal(a->keys, keys) && equal(a->quals, quals) &&
-		equal(a->targets, ddir_stream_targets(s));
+	DdirWanted *w = palloc0(sizeof(DdirWanted));
+
+	w->stream = s;
+	w->keys = ddir_stream_exprs(s, keys);
+	w->key = key;
+	w->needed = needed;
+	w->quals = list_concat(list_copy(s->quals), ddir_stream_exprs(s, extra_quals));
+	w->exact = exact;
+	w->owner = ddir_exprs_owner(list_concat(list_copy(w->keys), w->quals), b->owner);
+	w->label = arranged_label(s, keys);
+	set_bytes(w);
+	return w;
 }
 
 DdirArranged *
-ddir_share_arrange(DdirBuild *b, const DdirStream *s, List *keys, const DdirKeySpec *key,
-				   Bitmapset *needed, List *extra_quals, List **leftover)
+ddir_share_find(DdirBuild *b, const DdirWanted *w)
 {
-	List	   *node_keys = ddir_stream_exprs(s, keys);
-	List	   *quals = list_concat(list_copy(s->quals), ddir_stream_exprs(s, extra_quals));
-	bool		shared = ddir_stream_is_columns(s);
-	Oid			owner = ddir_exprs_owner(list_concat(list_copy(node_keys), quals), b->owner);
-	DdirArranged *a;
-	MemoryContext old;
+	bool		shared = ddir_stream_is_columns(w->stream);
 	ListCell   *lc;
 
 	foreach(lc, shared ? b->share->arranged : b->own)
 	{
-		a = lfirst(lc);
-		if (shared ? serves(a, s->relid, owner, node_keys, key, needed, quals) :
-			same_derived(a, s, node_keys, key, quals))
-		{
-			List	   *rest = list_difference(quals, a->quals);
+		DdirArranged *a = lfirst(lc);
 
-			if (leftover)
-				*leftover = rest;
-			else if (rest != NIL)
-				continue;
-			ddir_flow_line(b, "arrangement %s: shared", a->label);
-			use_arranged(b, a);
+		if (shared ? serves(a, w) : same_derived(a, w))
 			return a;
-		}
+	}
+	return NULL;
+}
+
+DdirArranged *
+ddir_share_arrange(DdirBuild *b, const DdirWanted *w, List **leftover)
+{
+	DdirArranged *a = ddir_share_find(b, w);
+	DdirMade   *made;
+	MemoryContext old;
+
+	Assert(leftover != NULL || w->exact);
+	if (leftover)
+		*leftover = a ? list_difference(w->quals, a->quals) : NIL;
+	if (a)
+	{
+		if (list_member_ptr(a->flows, b->flow))
+			return a;
+		made = ddir_flow_note(b, 0, "arrangement", "%s", a->label);
+		made->sharing = "shared";
+		made->node = a->node;
+		made->rows = a->rows;
+		made->bytes = a->bytes;
+		use_arranged(b, a);
+		return a;
 	}
 
-	if (leftover)
-		*leftover = NIL;
-	a = make_arranged(b, s, node_keys, key, needed, quals, shared, owner);
-	old = MemoryContextSwitchTo(shared ? b->share->cxt : CurrentMemoryContext);
-	if (shared)
+	a = make_arranged(b, w);
+	if (ddir_stream_is_columns(w->stream))
+	{
+		old = MemoryContextSwitchTo(b->share->cxt);
 		b->share->arranged = lappend(b->share->arranged, a);
+		MemoryContextSwitchTo(old);
+	}
 	else
 		b->own = lappend(b->own, a);
-	MemoryContextSwitchTo(old);
-	ddir_flow_line(b, "arrangement %s: new", a->label);
+	made = ddir_flow_note(b, 0, "arrangement", "%s", a->label);
+	made->sharing = "new";
+	ddir_flow_holds(b, made, a->node, a->rows, a->bytes);
 	return a;
+}
+
+/*
+ * Describing them to other processes
+ */
+
+/* It is kept as a list: numbers, expressions, and what the key is made from. */
+List *
+ddir_share_describe(DdirShare *share)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, share->arranged)
+	{
+		DdirArranged *a = lfirst(lc);
+		DdirDescribed *d = palloc(sizeof(DdirDescribed));
+		List	   *atts = NIL;
+		List	   *typids = NIL;
+		List	   *collations = NIL;
+		List	   *eqops = NIL;
+		List	   *all;
+		DdirNodeStats stats;
+
+		for (int i = 0; i < a->natts; i++)
+			if (a->attmap[i])
+				atts = lappend_int(atts, i + 1);
+		for (int i = 0; i < a->key->ncols; i++)
+		{
+			typids = lappend_oid(typids, a->key->col[i].typid);
+			collations = lappend_oid(collations, a->key->col[i].collation);
+			eqops = lappend_oid(eqops, a->key->col[i].eqop);
+		}
+		all = list_make5(list_make1_int(a->key->kind), list_make2_oid(a->relid, a->owner),
+						 a->quals, a->keys, atts);
+		all = lappend(lappend(lappend(all, typids), collations), eqops);
+
+		ddir_node_stats(a->node, &stats);
+		d->text = nodeToString(all);
+		d->rows = stats.rows;
+		d->bytes = stats.bytes;
+		result = lappend(result, d);
+	}
+	return result;
+}
+
+static DdirKeySpec *
+described_key(List *all)
+{
+	List	   *lists[3];
+	Oid			oids[3][INDEX_MAX_KEYS];
+	int			n = 0;
+
+	for (int i = 0; i < 3; i++)
+	{
+		ListCell   *lc;
+
+		lists[i] = list_nth(all, 5 + i);
+		n = 0;
+		foreach(lc, lists[i])
+		{
+			oids[i][n++] = lfirst_oid(lc);
+		}
+	}
+	return ddir_key_make(linitial_int(linitial(all)), n, oids[0], oids[1], oids[2]);
+}
+
+static void
+import_arranged(DdirShare *share, DdirRel *scan, List *all, const DdirDescribed *d)
+{
+	DdirSourceEntry *e = source_entry(share, scan);
+	DdirArranged *a = palloc0(sizeof(DdirArranged));
+	DdirStream	s = ddir_stream_of(e->node, e->type, d->rows);
+	Bitmapset  *atts = NULL;
+	DdirFunc	none = {0};
+	ListCell   *lc;
+
+	foreach(lc, (List *) list_nth(all, 4))
+	{
+		if (lfirst_int(lc) <= e->type->natts)
+			atts = bms_add_member(atts, lfirst_int(lc));
+	}
+	s.relid = e->relid;
+	s.rel = scan;
+	a->cxt = AllocSetContextCreate(share->cxt, "ddir arrangement", ALLOCSET_SMALL_SIZES);
+	a->relid = e->relid;
+	a->owner = lsecond_oid(lsecond(all));
+	a->quals = list_nth(all, 2);
+	a->keys = list_nth(all, 3);
+	a->key = described_key(all);
+	a->label = arranged_label(&s, a->keys);
+	a->rows = d->rows;
+	a->bytes = d->bytes;
+	a->targets = project_columns(a, e->type, atts);
+	a->val_type = ddir_rowtype_from_exprs(a->targets);
+	a->node = ddir_arrange_create(share->graph, a->label, e->node, none);
+	share->arranged = lappend(share->arranged, a);
+}
+
+void
+ddir_share_import(DdirShare *share, DdirRel *root, List *described)
+{
+	MemoryContext old = MemoryContextSwitchTo(share->cxt);
+	List	   *rels = ddir_rels_in_order(root, NULL);
+	ListCell   *lc;
+
+	share->planning = true;
+	foreach(lc, described)
+	{
+		DdirDescribed *d = lfirst(lc);
+		List	   *all = stringToNode(d->text);
+		Oid			relid = linitial_oid(lsecond(all));
+		ListCell   *cell;
+
+		foreach(cell, rels)
+		{
+			DdirRel    *rel = lfirst(cell);
+
+			if (rel->kind == DDIR_REL_SCAN && rel->relid == relid)
+			{
+				import_arranged(share, rel, all, d);
+				break;
+			}
+		}
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Can none of the columns it is keyed by be NULL? */
+static bool
+keys_not_null(const DdirArranged *a)
+{
+	ListCell   *lc;
+
+	foreach(lc, a->keys)
+	{
+		HeapTuple	tup;
+		bool		not_null;
+
+		if (!IsA(lfirst(lc), Var))
+			return false;
+		tup = SearchSysCache2(ATTNUM, ObjectIdGetDatum(a->relid),
+							  Int16GetDatum(((Var *) lfirst(lc))->varattno));
+		if (!HeapTupleIsValid(tup))
+			return false;
+		not_null = ((Form_pg_attribute) GETSTRUCT(tup))->attnotnull;
+		ReleaseSysCache(tup);
+		if (!not_null)
+			return false;
+	}
+	return true;
+}
+
+/* Rows without a key are not in one for a join, and equal ones are there once. */
+static bool
+holds_each_row(const DdirArranged *a, const DdirRel *scan, bool planning)
+{
+	Bitmapset  *atts = NULL;
+
+	if (a->relid != scan->relid || a->quals != NIL || (!planning && a->node->fresh) ||
+		(a->key->kind == DDIR_KEY_JOIN && !keys_not_null(a)))
+		return false;
+	for (int i = 0; i < a->natts; i++)
+		if (a->attmap[i])
+			atts = bms_add_member(atts, i + 1);
+	return ddir_rel_is_unique(scan, atts);
+}
+
+bool
+ddir_share_measured(DdirShare *share, const DdirRel *scan, double *rows)
+{
+	ListCell   *lc;
+
+	foreach(lc, share->arranged)
+	{
+		DdirArranged *a = lfirst(lc);
+		DdirNodeStats stats;
+
+		if (!holds_each_row(a, scan, share->planning))
+			continue;
+		ddir_node_stats(a->node, &stats);
+		*rows = share->planning ? a->rows : stats.rows;
+		return true;
+	}
+	return false;
 }
 
 /*

@@ -26,7 +26,7 @@ COMMENT ON FUNCTION ddir.repair(regclass) IS
 CREATE FUNCTION ddir.explain(view regclass, format text DEFAULT 'text') RETURNS text
 	LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'ddir_explain';
 COMMENT ON FUNCTION ddir.explain(regclass, text) IS
-	'how the view is maintained: its operators and the arrangements they read';
+	'how the view is maintained: its operators, the arrangements they read, estimates and what is held; as text or json';
 
 CREATE FUNCTION ddir.explain_query(query text, OUT maintained boolean, OUT code text,
 								   OUT construct text, OUT reason text, OUT hint text,

@@ -148,12 +148,37 @@ the_view(DdirMaintainer *m, Oid view, DdirReply *reply)
 	return v;
 }
 
+/* NULL where there is nothing to be said. */
+static const char *
+number(double n)
+{
+	return n < 0 ? NULL : psprintf("%.0f", n);
+}
+
+static void
+explain_line(DdirReply *reply, const DdirMade *made, double rows, double bytes)
+{
+	const char *cols[10];
+
+	cols[0] = psprintf("%d", made->depth);
+	cols[1] = made->what;
+	cols[2] = made->text;
+	cols[3] = made->sharing;
+	cols[4] = number(made->rows);
+	cols[5] = number(made->bytes);
+	cols[6] = number(made->delta_bytes);
+	cols[7] = number(made->binary_bytes);
+	cols[8] = number(rows);
+	cols[9] = number(bytes);
+	ddir_reply_row(reply, 10, cols);
+}
+
 static void
 answer_explain(DdirMaintainer *m, Oid view, DdirReply *reply)
 {
 	DdirMaintained *v = the_view(m, view, reply);
-	char	   *line;
-	char	   *rest;
+	DdirMade	map = {0, "map", "rows of the view by their place", NULL, 0, 0, -1, -1, NULL};
+	ListCell   *lc;
 
 	if (v == NULL)
 		return;
@@ -163,15 +188,35 @@ answer_explain(DdirMaintainer *m, Oid view, DdirReply *reply)
 						 psprintf("view \"%s\" has no dataflow: %s", v->name, v->reason), NULL);
 		return;
 	}
-	for (line = pstrdup(v->flow->plan.data); line && *line; line = rest)
+	foreach(lc, v->flow->made)
 	{
-		const char *cols[1];
+		DdirMade   *made = lfirst(lc);
+		DdirNodeStats stats;
 
-		rest = strchr(line, '\n');
-		if (rest)
-			*rest++ = '\0';
-		cols[0] = line;
-		ddir_reply_row(reply, 1, cols);
+		if (made->node)
+			ddir_node_stats(made->node, &stats);
+		explain_line(reply, made, made->node ? (double) stats.rows : -1,
+					 made->node ? (double) stats.bytes : -1);
+	}
+	map.rows = v->flow->rows;
+	map.bytes = ddir_flow_map_bytes(v->flow);
+	explain_line(reply, &map, ddir_target_rows(v->target), ddir_target_bytes(v->target));
+}
+
+static void
+answer_describe(DdirMaintainer *m, DdirReply *reply)
+{
+	ListCell   *lc;
+
+	foreach(lc, ddir_share_describe(m->share))
+	{
+		DdirDescribed *d = lfirst(lc);
+		const char *cols[3];
+
+		cols[0] = d->text;
+		cols[1] = number(d->rows);
+		cols[2] = number(d->bytes);
+		ddir_reply_row(reply, 3, cols);
 	}
 }
 
@@ -231,6 +276,9 @@ handle(void *ctx, DdirRequestKind kind, Oid arg, XLogRecPtr lsn, DdirReply *repl
 			break;
 		case DDIR_REQUEST_EXPLAIN:
 			answer_explain(m, arg, reply);
+			break;
+		case DDIR_REQUEST_DESCRIBE:
+			answer_describe(m, reply);
 			break;
 		case DDIR_REQUEST_REPAIR:
 			answer_repair(m, arg, reply);

@@ -1,0 +1,103 @@
+--
+-- How joins are made: one delta join, or binary joins where those take less;
+-- and what ddir.explain says of it.
+--
+CREATE TABLE customers (id int PRIMARY KEY, region int, name text);
+CREATE TABLE orders (id int PRIMARY KEY, customer int, product int, note text);
+CREATE TABLE products (id int PRIMARY KEY, kind int, name text);
+INSERT INTO customers SELECT g, g % 100, 'customer ' || g FROM generate_series(1, 1000) g;
+INSERT INTO products SELECT g, g % 5, 'product ' || g FROM generate_series(1, 500) g;
+INSERT INTO orders SELECT g, g % 1000 + 1, g * 7 % 500 + 1, 'note ' || g FROM generate_series(1, 20000) g;
+ANALYZE customers, orders, products;
+
+-- operators without their numbers, and the kinds of joins with them compared
+CREATE FUNCTION masked(plan text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT regexp_replace(regexp_replace(line, '[0-9.]+ (bytes|kB|MB|rows)', 'N', 'g'), 'N(, N)*( \(estimated: N, N\))?', 'N', 'g')
+	  FROM string_to_table(plan, E'\n') WITH ORDINALITY l(line, n) WHERE line ~ '^ *(arrange|delta|binary|path|agg|map|anti|distinct)' ORDER BY n
+$$;
+
+-- all rows of all tables: each result once
+SELECT masked(plan) FROM ddir.explain_query(
+	'SELECT c.name, o.note, p.name AS product FROM customers c, orders o, products p
+	  WHERE o.customer = c.id AND o.product = p.id AND o.id + c.region > 0');
+-- few customers leave few of their orders: those are arranged by product
+SELECT masked(plan) FROM ddir.explain_query(
+	'SELECT c.name, o.note, p.name AS product FROM customers c, orders o, products p
+	  WHERE o.customer = c.id AND o.product = p.id AND c.region = 7');
+-- two relations: the same either way
+SELECT masked(plan) FROM ddir.explain_query(
+	'SELECT c.name, o.note FROM customers c JOIN orders o ON o.customer = c.id WHERE c.region = 7');
+
+CREATE MATERIALIZED VIEW few USING ddir AS
+	SELECT c.name, o.note, p.name AS product FROM customers c, orders o, products p
+	 WHERE o.customer = c.id AND o.product = p.id AND c.region = 7;
+SELECT ddir.wait();
+SELECT masked(ddir.explain('few'));
+
+-- what is there already costs nothing, so another view may be made otherwise
+CREATE MATERIALIZED VIEW by_product USING ddir AS
+	SELECT p.kind, count(*), max(o.note), min(o.customer) FROM orders o JOIN products p ON o.product = p.id GROUP BY p.kind;
+SELECT ddir.wait();
+SELECT masked(plan) FROM ddir.explain_query(
+	'SELECT c.name, o.note, p.name AS product FROM customers c, orders o, products p
+	  WHERE o.customer = c.id AND o.product = p.id AND c.region = 7');
+CREATE MATERIALIZED VIEW few_again USING ddir AS
+	SELECT c.name, o.note, p.name AS product FROM customers c, orders o, products p
+	 WHERE o.customer = c.id AND o.product = p.id AND c.region = 7;
+SELECT ddir.wait();
+SELECT masked(ddir.explain('few_again'));
+-- the one that runs is not remade
+SELECT substring(ddir.explain('few') FROM '\w+ joins? of \d') AS few, substring(ddir.explain('few_again') FROM '\w+ joins? of \d') AS few_again;
+
+-- one view's columns serve both sides of a join with itself
+SELECT masked(plan) FROM ddir.explain_query(
+	'SELECT a.note, b.product FROM orders a JOIN orders b ON a.customer = b.customer');
+
+-- changes go through both kinds
+BEGIN;
+UPDATE orders SET product = product % 500 + 1 WHERE customer = 8;
+UPDATE customers SET region = 7 WHERE id IN (3, 4);
+DELETE FROM customers WHERE id = 108;
+INSERT INTO products VALUES (501, 1, 'new'), (502, 1, 'new');
+UPDATE orders SET product = 501 WHERE customer = 208 AND id % 2 = 0;
+COMMIT;
+SELECT ddir.wait();
+SELECT count(*), count(DISTINCT product) FROM few;
+SELECT * FROM ddir.check('few');
+SELECT * FROM ddir.check('few_again');
+SELECT * FROM ddir.check('by_product');
+SELECT (SELECT count(*) FROM (TABLE few EXCEPT ALL TABLE few_again) d) AS differences;
+
+-- statistics that change later change nothing that runs
+ANALYZE customers, orders, products;
+SELECT substring(ddir.explain('few') FROM '\w+ joins? of \d') AS few, substring(ddir.explain('few_again') FROM '\w+ joins? of \d') AS few_again;
+
+-- estimates are about what it takes
+SELECT sum((j ->> 'estimated_bytes')::numeric) BETWEEN sum((j ->> 'bytes')::numeric) / 2 AND sum((j ->> 'bytes')::numeric) * 2 AS about_right
+  FROM jsonb_array_elements(ddir.explain('by_product', 'json')::jsonb -> 'dataflow') j;
+SELECT state_bytes BETWEEN 1000000 AND 2000000 AS new, plan ~ 'orders by \(note\): new, about 20000 rows' AS rows
+  FROM ddir.explain_query('SELECT a.customer, b.product FROM orders a JOIN orders b ON a.note = b.note');
+
+-- as JSON: the query, and what runs
+SELECT jsonb_object_keys(e) FROM (SELECT ddir.explain('few', 'JSON')::jsonb AS e) x ORDER BY 1;
+SELECT e -> 'view' AS view, e -> 'state' AS state, e #> '{query,operator}' AS root,
+	   jsonb_path_query_array(e, '$.query.inputs[*].text') AS inputs
+  FROM (SELECT ddir.explain('few', 'json')::jsonb AS e) x;
+SELECT j ->> 'operator' AS operator, j ->> 'text' AS text, j -> 'shared' AS shared,
+	   (j ->> 'rows')::int > 0 AS rows, (j ->> 'bytes')::int > 0 AS bytes,
+	   (j ->> 'estimated_rows')::int > 0 AS estimated_rows, (j ->> 'estimated_bytes')::int > 0 AS estimated_bytes,
+	   (j ->> 'binary_joins_bytes')::int < (j ->> 'delta_join_bytes')::int AS binary_is_less,
+	   jsonb_array_length(j -> 'parts') AS parts
+  FROM jsonb_array_elements(ddir.explain('few_again', 'json')::jsonb -> 'dataflow') j;
+CREATE MATERIALIZED VIEW quoted USING ddir AS SELECT name || '"\' AS "a""b" FROM products WHERE name <> '"x\';
+SELECT ddir.wait();
+SELECT ddir.explain('quoted', 'json')::jsonb #>> '{query,text}';
+SELECT ddir.explain('few', 'yaml');
+
+-- what is not maintained has no plan
+SELECT maintained, plan IS NULL AS no_plan, state_bytes IS NULL AS no_bytes
+  FROM ddir.explain_query('SELECT random() FROM orders');
+
+DROP MATERIALIZED VIEW few, few_again, by_product, quoted;
+DROP TABLE customers, orders, products;
+DROP FUNCTION masked;
