@@ -8,7 +8,7 @@ SET search_path = status;
 SELECT p.oid::regprocedure AS function, provolatile AS volatility, proparallel AS parallel,
 	   obj_description(p.oid, 'pg_proc') IS NOT NULL AS described
   FROM pg_proc p
- WHERE pronamespace = 'ddir'::regnamespace AND proname !~ '^_' ORDER BY 1::text;
+ WHERE pronamespace = 'ddir'::regnamespace AND proname !~ '^_' ORDER BY p.oid::regprocedure::text COLLATE "C";
 SELECT relname AS view, attname AS column, format_type(atttypid, atttypmod) AS type,
 	   col_description(c.oid, attnum) IS NOT NULL AS described
   FROM pg_class c JOIN pg_attribute a ON attrelid = c.oid
