@@ -60,13 +60,16 @@ static const DdirDecodeLimits turn_limits = {
 /*
  * Where writers keep us busy, steps are so far apart, and what commits in
  * between shares the cost of one: the farther, the more transactions a step
- * has.  A few steps may come sooner if there were none before, so that rare
- * commits are seen at once.
+ * has.  So below some thousand transactions a second steps are a millisecond
+ * apart, and above, where the processors are what all compete for, up to
+ * twenty.  A few steps may come sooner if there were none before, so that rare
+ * commits are seen at once; and who waits for a view does not wait for us.
  */
 #define PACE_US_A_TRAY 250
 #define PACE_US_MIN 1000
-#define PACE_US_MAX 4000
+#define PACE_US_MAX 20000
 #define PACE_US_AHEAD 8000
+#define NAP_US_MAX 5000
 
 void
 ddir_maintainer_says(DdirMaintainer *m, const char *what)
@@ -369,6 +372,15 @@ flush_wanted(DdirMaintainer *m)
 		pg_atomic_read_u64(&m->db->async_commit_end) > GetFlushRecPtr(NULL);
 }
 
+/* Does anybody wait for us? */
+static bool
+asked(const DdirMaintainer *m)
+{
+	return m->db->leave || m->db->recheck ||
+		pg_atomic_read_u64(&m->db->look_wanted) != m->looking ||
+		ddir_request_waits(m->db);
+}
+
 /*
  * Whatever somebody may have asked for just before we sleep, without setting
  * our latch as we did not yet: see ddir_wait_for_work.
@@ -378,9 +390,7 @@ work_waiting(void *arg)
 {
 	DdirMaintainer *m = arg;
 
-	return m->look || m->db->leave || m->db->recheck ||
-		pg_atomic_read_u64(&m->db->look_wanted) != m->looking ||
-		ddir_request_waits(m->db) ||
+	return m->look || asked(m) ||
 		flush_wanted(m) ||
 		GetFlushRecPtr(NULL) > ddir_decode_position(m->decoder);
 }
@@ -434,10 +444,10 @@ count_step(DdirMaintainer *m)
 static void
 keep_pace(DdirMaintainer *m)
 {
-	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz now;
 
-	if (m->next_step > now)
-		ddir_wait_nap(Min(m->next_step - now, PACE_US_MAX));
+	while (!asked(m) && (now = GetCurrentTimestamp()) < m->next_step)
+		ddir_wait_nap(Min(m->next_step - now, NAP_US_MAX));
 }
 
 static void
