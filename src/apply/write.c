@@ -37,6 +37,7 @@
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -72,6 +73,7 @@ struct DdirWriter
 	ItemPointerData old_tid;
 	DdirRef		old_image;
 	DdirDeltas	image;			/* room for it */
+	BlockNumber pruned;			/* the page looked at last */
 
 	/* rows updated */
 	TupleTableSlot *new;
@@ -135,6 +137,7 @@ ddir_writer_open(Relation rel, const DdirRowType *type, bool bulk,
 	w->inserted_ctx = ctx;
 	if (bulk)
 		w->bulk = GetBulkInsertState();
+	w->pruned = InvalidBlockNumber;
 	ddir_deltas_init(&w->image, ddir_arena_of(cxt), 1, false);
 	open_indexes(w);
 	MemoryContextSwitchTo(old);
@@ -169,6 +172,25 @@ ddir_writer_rows(const DdirWriter *w)
 	return w->rows;
 }
 
+/*
+ * What earlier steps left on a page goes when a scan of the table or an index
+ * comes by; rows fetched by their place do not make it go.  Nobody may read the
+ * view for long, so we see to it ourselves: else every update would move its
+ * row to another page, and to new places in all indexes.
+ */
+static void
+prune_page(DdirWriter *w, BlockNumber block)
+{
+	Buffer		buffer;
+
+	if (block == w->pruned || w->rel->rd_tableam != GetHeapamTableAmRoutine())
+		return;
+	w->pruned = block;
+	buffer = ReadBuffer(w->rel, block);
+	heap_page_prune_opt(w->rel, buffer);
+	ReleaseBuffer(buffer);
+}
+
 bool
 ddir_writer_fetch(DdirWriter *w, const ItemPointerData *tid, DdirRef *image)
 {
@@ -177,6 +199,7 @@ ddir_writer_fetch(DdirWriter *w, const ItemPointerData *tid, DdirRef *image)
 
 	if (w->old == NULL)
 		w->old = make_slot(w);
+	prune_page(w, ItemPointerGetBlockNumber(tid));
 	if (!table_tuple_fetch_row_version(w->rel, &at, w->snapshot, w->old))
 		return false;
 	MemoryContextReset(w->row);
