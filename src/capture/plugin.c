@@ -35,6 +35,7 @@
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "replication/output_plugin.h"
 #include "replication/reorderbuffer.h"
@@ -274,6 +275,27 @@ begin_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn)
 	(void) served(ctx);
 }
 
+/*
+ * The transaction that the server began for what is decoded is aborted when we
+ * return, which makes a system call (the signal mask is set) and counts as a
+ * rollback in the statistics of the database.  Where nothing has to be undone
+ * we end it before, as one that wrote nothing; an abort finds nothing to do
+ * then.  A transaction that changed the catalog leaves caches behind that the
+ * server cleans up around its abort: those are left to it.
+ */
+static void
+end_private_transaction(const ReorderBufferTXN *txn)
+{
+	MemoryContext caller = CurrentMemoryContext;
+
+	if (rbtxn_has_catalog_changes(txn) || txn->ninvalidations > 0 ||
+		GetCurrentTransactionNestLevel() != 1 ||
+		TransactionIdIsValid(GetCurrentTransactionIdIfAny()))
+		return;
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(caller);
+}
+
 static void
 commit_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr commit_lsn)
 {
@@ -282,6 +304,7 @@ commit_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr commit_
 	ddir_trays_close(d->tracking.out, txn->end_lsn, txn->xid, txn->xact_time.commit_time);
 	d->transactions++;
 	ddir_unseen_add(d, txn->xid);
+	end_private_transaction(txn);
 }
 
 /* What we write ourselves never comes back. */
