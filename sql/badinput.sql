@@ -9,6 +9,7 @@ INSERT INTO t VALUES (1, 'one'), (2, 'two');
 CREATE VIEW plain AS SELECT a FROM t;
 CREATE MATERIALIZED VIEW ordinary AS SELECT a FROM t;
 CREATE MATERIALIZED VIEW good USING ddir AS SELECT a, b FROM t;
+SELECT ddir.wait('good');
 
 -- Queries that are not maintained.
 CREATE MATERIALIZED VIEW v USING ddir AS SELECT a FROM t ORDER BY a LIMIT 1;
