@@ -42,13 +42,20 @@ PG_CFLAGS = -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter \
 # ours is worth it.  "override" so that PGXS does not turn it on again.
 override with_llvm := no
 
+# CAPTURE=trigger runs the tests on servers where changes cannot be decoded, so
+# that triggers capture them.
+ifeq ($(CAPTURE),trigger)
+CAPTURE_OPTS = --temp-config=test/trigger.conf
+export DDIR_TEST_CONFIG = test/trigger.conf
+endif
+
 # prove empties tmp_check, so the other two keep their servers elsewhere.
 REGRESS        = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
-REGRESS_OPTS   = --temp-instance=tmp_check_sql --temp-config=test/ddir.conf \
+REGRESS_OPTS   = --temp-instance=tmp_check_sql --temp-config=test/ddir.conf $(CAPTURE_OPTS) \
 	--encoding=UTF8 --no-locale --load-extension=ddir
 ISOLATION      = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --temp-instance=tmp_check_iso \
-	--temp-config=test/ddir.conf --temp-config=test/isolation/points.conf \
+	--temp-config=test/ddir.conf $(CAPTURE_OPTS) --temp-config=test/isolation/points.conf \
 	--encoding=UTF8 --no-locale --load-extension=ddir
 TAP_TESTS      = 1
 PROVE_TESTS    = $(sort $(wildcard test/t/*.pl))

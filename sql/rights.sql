@@ -60,7 +60,7 @@ SELECT view, state FROM ddir.views;
 SET ROLE rights_monitor;
 SELECT view, state FROM ddir.views;
 SELECT kind, state <> '' AS state FROM ddir.workers;
-SELECT source, capture, identity, views FROM ddir.sources;
+SELECT source, views FROM ddir.sources;
 SELECT count(*) > 0 AS any FROM ddir.operators;
 SELECT count(*) >= 0 AS any FROM ddir.arrangements;
 

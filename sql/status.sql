@@ -43,7 +43,8 @@ SELECT view, phase, reason <> '' AS reason, hydrations, rows_done, rows_total >=
   FROM ddir.hydration ORDER BY view::text;
 SELECT pid IS NOT NULL AS pid, database, kind, state IN ('idle', 'running') AS state
   FROM ddir.workers WHERE database IS NULL OR database = current_database();
-SELECT source, capture, identity, (SELECT array_agg(v ORDER BY v::text) FROM unnest(views) AS v) AS views
+SELECT source, (capture, identity) IN (('logical', 'full'), ('trigger', 'statement triggers')) AS captured,
+	   (SELECT array_agg(v ORDER BY v::text) FROM unnest(views) AS v) AS views
   FROM ddir.sources ORDER BY source::text;
 SELECT source, key, views IS NOT NULL AS views, rows, bytes > 0 AS bytes, since <= upper AS times
   FROM ddir.arrangements WHERE source IS NOT NULL ORDER BY source::text, key;

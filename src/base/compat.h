@@ -285,4 +285,13 @@ typedef bool DdirIndexUpdate;
 	RelationGetIndexAttrBitmap(rel, INDEX_ATTR_BITMAP_ALL)
 #endif
 
+/* Empty tables that are locked and open, with no logical record of it. */
+#if PG_VERSION_NUM >= 160000
+#define ddir_compat_truncate(rels, relids) \
+	ExecuteTruncateGuts(rels, relids, NIL, DROP_RESTRICT, false, false)
+#else
+#define ddir_compat_truncate(rels, relids) \
+	ExecuteTruncateGuts(rels, relids, NIL, DROP_RESTRICT, false)
+#endif
+
 #endif							/* DDIR_BASE_COMPAT_H */

@@ -15,6 +15,7 @@
 
 #include <limits.h>
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 
@@ -31,6 +32,7 @@ int			ddir_max_views = 1024;
 static const struct config_enum_entry capture_options[] = {
 	{"auto", DDIR_CAPTURE_AUTO, false},
 	{"logical", DDIR_CAPTURE_LOGICAL, false},
+	{"trigger", DDIR_CAPTURE_TRIGGER, false},
 	{NULL, 0, false}
 };
 
@@ -82,7 +84,7 @@ ddir_config_define(void)
 	}
 	DefineCustomEnumVariable("ddir.capture",
 							 "How changes of tables are captured.",
-							 "A change takes effect when the views are filled again, which follows at once.",
+							 "For a database: set it in the file, or by ALTER DATABASE.  Views are filled again when it changes.",
 							 &ddir_capture, ddir_capture, capture_options,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("ddir.flush_async_commits",
@@ -98,4 +100,18 @@ ddir_config_define(void)
 							   GUC_LIST_INPUT | GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE,
 							   ddir_debug_points_check, ddir_debug_points_assign, NULL);
 	MarkGUCPrefixReserved("ddir");
+}
+
+DdirCaptureMode
+ddir_capture_mode(void)
+{
+	if (ddir_capture != DDIR_CAPTURE_AUTO)
+		return ddir_capture;
+	return wal_level >= WAL_LEVEL_LOGICAL ? DDIR_CAPTURE_LOGICAL : DDIR_CAPTURE_TRIGGER;
+}
+
+const char *
+ddir_capture_mode_name(DdirCaptureMode mode)
+{
+	return mode == DDIR_CAPTURE_TRIGGER ? "trigger" : "logical";
 }

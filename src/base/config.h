@@ -12,14 +12,15 @@
 
 #include "postgres.h"
 
-/* How changes are captured; other ways will be further values. */
-typedef enum DdirCapture
+/* How changes are captured. */
+typedef enum DdirCaptureMode
 {
-	DDIR_CAPTURE_AUTO,			/* the best that the server's settings allow */
-	DDIR_CAPTURE_LOGICAL		/* logical decoding */
-} DdirCapture;
+	DDIR_CAPTURE_AUTO,			/* logical where wal_level allows it */
+	DDIR_CAPTURE_LOGICAL,		/* logical decoding */
+	DDIR_CAPTURE_TRIGGER		/* triggers that write to delta tables */
+} DdirCaptureMode;
 
-extern int	ddir_capture;		/* DdirCapture */
+extern int	ddir_capture;		/* DdirCaptureMode */
 extern int	ddir_memory_limit;	/* kB, per database */
 extern int	ddir_max_slot_lag;	/* MB; -1 no limit */
 extern bool ddir_flush_async_commits;
@@ -27,5 +28,9 @@ extern int	ddir_max_databases;
 extern int	ddir_max_views;
 
 extern void ddir_config_define(void);
+
+/* what the setting means on this server: LOGICAL or TRIGGER, and its name */
+extern DdirCaptureMode ddir_capture_mode(void);
+extern const char *ddir_capture_mode_name(DdirCaptureMode mode);
 
 #endif							/* DDIR_BASE_CONFIG_H */

@@ -22,6 +22,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "storage/block.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
@@ -95,6 +96,10 @@ shared_startup(void)
 			pg_atomic_init_u64(&slot->caught_up, 0);
 			pg_atomic_init_u64(&slot->look_wanted, 0);
 			pg_atomic_init_u64(&slot->looked, 0);
+			pg_atomic_init_u64(&slot->cuts.commits, 0);
+			pg_atomic_init_u32(&slot->cuts.current, 0);
+			for (int k = 0; k < DDIR_DELTA_TABLES; k++)
+				pg_atomic_init_u32(&slot->cuts.low[k], InvalidBlockNumber);
 			ConditionVariableInit(&slot->changed);
 		}
 	}
@@ -144,6 +149,7 @@ reset_database(DdirDatabaseSlot *slot, Oid dbid)
 	pg_atomic_write_u64(&slot->frontier, 0);
 	pg_atomic_write_u64(&slot->frontier_time, 0);
 	pg_atomic_write_u64(&slot->caught_up, 0);
+	slot->cuts.on = false;
 	slot->disabled = false;
 	slot->leave = 0;
 	slot->evicting = false;
@@ -397,9 +403,8 @@ tell_recheck(void)
 		launch_at_commit = true;
 }
 
-/* The slot of this session's database, or NULL. */
-static DdirDatabaseSlot *
-my_database(void)
+DdirDatabaseSlot *
+ddir_shared_mine(void)
 {
 	static uint32 known;		/* generation that "slot" is of */
 	static DdirDatabaseSlot *slot;
@@ -450,9 +455,11 @@ transaction_ends(XactEvent event, void *arg)
 		launch_at_commit = false;
 		ddir_wake_launcher();
 	}
-	slot = my_database();
+	slot = ddir_shared_mine();
 	if (slot == NULL || slot->pid == 0 || slot->pid == MyProcPid)
 		return;
+	if (slot->cuts.on)
+		pg_atomic_fetch_add_u64(&slot->cuts.commits, 1);
 	if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)
 		publish_async_commit(slot, last_commit);
 	wake_slot(slot);

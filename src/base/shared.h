@@ -118,6 +118,22 @@ typedef struct DdirTrouble
 	char		remedy[DDIR_REASON_LEN];	/* and another */
 } DdirTrouble;
 
+/*
+ * Capture by triggers: what writers and the maintainer tell each other of the
+ * delta tables (capture/cuts.h).
+ */
+#define DDIR_DELTA_TABLES 3
+
+typedef struct DdirCutState
+{
+	bool		on;				/* the maintainer captures by triggers */
+	pg_atomic_uint64 commits;	/* of transactions that wrote anything */
+	pg_atomic_uint32 current;	/* the delta table to be written to */
+	pg_atomic_uint32 low[DDIR_DELTA_TABLES];	/* the first block that was
+												 * written to since it was
+												 * last read */
+} DdirCutState;
+
 typedef struct DdirDatabaseSlot
 {
 	Oid			dbid;			/* InvalidOid: free */
@@ -140,6 +156,7 @@ typedef struct DdirDatabaseSlot
 									 * maintainer to look at the catalog; */
 	pg_atomic_uint64 looked;	/* up to this one it has, and then published */
 	ConditionVariable changed;
+	DdirCutState cuts;
 	TimestampTz started;
 	uint64		steps;
 	uint64		trays;
@@ -185,6 +202,8 @@ extern void ddir_shared_require(void);	/* 55000 unless preloaded */
 
 /* Find or make; NULL if not there (or full, with create).  Lock held by caller. */
 extern DdirDatabaseSlot *ddir_shared_database(Oid dbid, bool create);
+extern DdirDatabaseSlot *ddir_shared_mine(void);	/* without lock; NULL:
+													 * none */
 extern void ddir_shared_database_free(DdirDatabaseSlot *slot);	/* its views too */
 extern DdirViewSlot *ddir_shared_view(Oid dbid, Oid view, bool create);
 extern void ddir_shared_view_free(DdirViewSlot *slot);

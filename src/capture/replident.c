@@ -3,9 +3,8 @@
  * replident.c
  *	  Making a table log its old rows: REPLICA IDENTITY FULL, and back.
  *
- * Both directions run in a transaction of their own, which waits a short while
- * for the table's lock and is tried again later by whoever calls: a maintainer
- * must not stand in a queue, and nobody should stand in one behind it.
+ * Both directions are attempts (attempt.h): transactions of their own that do
+ * not wait long for the table's lock.
  *
  * What the identity was is kept in ddir._identity (sql/10_catalog.sql) by the
  * same transaction.  A table that was FULL by itself leaves no row there, and
@@ -39,23 +38,12 @@
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "capture/replident.h"
-
-/* What one of the two transactions is given, and gives back. */
-typedef struct Attempt
-{
-	Oid			relid;
-	DdirIdentityResult result;
-	char	   *why;			/* in the caller's context */
-	MemoryContext caller;
-	int			lock_ms;		/* to wait for the table's lock */
-} Attempt;
 
 /* pg_class.relreplident, or 0 if there is no such table */
 static char
@@ -69,13 +57,6 @@ current_identity(Oid relid)
 	identity = ((Form_pg_class) GETSTRUCT(tup))->relreplident;
 	ReleaseSysCache(tup);
 	return identity;
-}
-
-static void
-refuse(Attempt *a, const char *why)
-{
-	a->result = DDIR_IDENTITY_REFUSED;
-	a->why = MemoryContextStrdup(a->caller, why);
 }
 
 static void
@@ -187,41 +168,28 @@ alter_identity(Oid relid, char identity, const char *index)
 	CommandCounterIncrement();
 }
 
-static bool
-lock_table(Attempt *a)
-{
-	if (a->lock_ms > 0)
-		LockRelationOid(a->relid, AccessExclusiveLock);
-	else if (!ConditionalLockRelationOid(a->relid, AccessExclusiveLock))
-	{
-		a->result = DDIR_IDENTITY_LOCKED;
-		return false;
-	}
-	return true;
-}
-
 static void
-set_full(Attempt *a)
+set_full(DdirAttempt *a)
 {
 	char		identity;
 	char	   *publication;
 
-	if (!lock_table(a))
+	if (!ddir_attempt_lock(a, AccessExclusiveLock))
 		return;
 	identity = current_identity(a->relid);
 	if (identity == 0)
 	{
-		refuse(a, "the table does not exist any more");
+		ddir_attempt_refuse(a, "the table does not exist any more");
 		return;
 	}
-	a->result = DDIR_IDENTITY_SET;
+	a->result = DDIR_ATTEMPT_DONE;
 	if (identity == REPLICA_IDENTITY_FULL)
 		return;
 	publication = publication_with_list(a->relid);
 	if (publication)
 	{
-		refuse(a, psprintf("publication \"%s\" has a column list for table \"%s\", so the table cannot log its old rows whole",
-						   publication, get_rel_name(a->relid)));
+		ddir_attempt_refuse(a, psprintf("publication \"%s\" has a column list for table \"%s\", so the table cannot log its old rows whole",
+										publication, get_rel_name(a->relid)));
 		return;
 	}
 	remember(a->relid, identity,
@@ -283,15 +251,15 @@ index_fits(Oid relid, const char *index)
 }
 
 static void
-restore(Attempt *a)
+restore(DdirAttempt *a)
 {
 	char		identity;
 	char	   *index;
 
-	a->result = DDIR_IDENTITY_SET;
+	a->result = DDIR_ATTEMPT_DONE;
 	if (!recall(a->relid, &identity, &index))
 		return;
-	if (!lock_table(a))
+	if (!ddir_attempt_lock(a, AccessExclusiveLock))
 		return;
 	if (current_identity(a->relid) == REPLICA_IDENTITY_FULL &&
 		identity != REPLICA_IDENTITY_FULL)
@@ -304,87 +272,7 @@ restore(Attempt *a)
 	forget(a->relid);
 }
 
-/* ----
- * Attempts
- * ----
- */
-
-static void
-run_attempt(Attempt *a, void (*work) (Attempt *a))
-{
-	StartTransactionCommand();
-	(void) set_config_option("lock_timeout", psprintf("%dms", a->lock_ms), PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_LOCAL, true, 0, false);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	work(a);
-	SPI_finish();
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-}
-
-/*
- * Errors that go away.  An internal one is most likely "tuple concurrently
- * updated", by a GRANT that takes no lock we would have waited for.
- */
-static bool
-is_transient(int sqlstate)
-{
-	return sqlstate == ERRCODE_LOCK_NOT_AVAILABLE ||
-		sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED ||
-		sqlstate == ERRCODE_OBJECT_IN_USE ||
-		sqlstate == ERRCODE_QUERY_CANCELED ||
-		sqlstate == ERRCODE_OUT_OF_MEMORY ||
-		sqlstate == ERRCODE_INTERNAL_ERROR;
-}
-
-static void
-judge_error(Attempt *a)
-{
-	ErrorData  *error;
-
-	MemoryContextSwitchTo(a->caller);
-	error = CopyErrorData();
-	FlushErrorState();
-	AbortCurrentTransaction();
-	MemoryContextSwitchTo(a->caller);
-	if (!is_transient(error->sqlerrcode))
-		refuse(a, error->message);
-	else
-	{
-		a->result = DDIR_IDENTITY_LOCKED;
-		if (error->sqlerrcode == ERRCODE_INTERNAL_ERROR)
-			ereport(LOG,
-					(errmsg("ddir: the replica identity of relation %u is changed later: %s",
-							a->relid, error->message)));
-	}
-	FreeErrorData(error);
-}
-
-static DdirIdentityResult
-attempt(Oid relid, int lock_ms, char **why, void (*work) (Attempt *a))
-{
-	Attempt		a = {.relid = relid,.lock_ms = lock_ms,.caller = CurrentMemoryContext};
-
-	if (IsTransactionState())
-		elog(ERROR, "a replica identity is changed inside of a transaction");
-	PG_TRY();
-	{
-		run_attempt(&a, work);
-	}
-	PG_CATCH();
-	{
-		judge_error(&a);
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(a.caller);
-	if (why)
-		*why = a.why;
-	return a.result;
-}
-
-DdirIdentityResult
+DdirAttemptResult
 ddir_identity_set_full(Oid relid, int lock_ms, char **why)
 {
 	MemoryContext old = CurrentMemoryContext;
@@ -397,14 +285,14 @@ ddir_identity_set_full(Oid relid, int lock_ms, char **why)
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(old);
 	if (identity == REPLICA_IDENTITY_FULL)
-		return DDIR_IDENTITY_SET;
-	return attempt(relid, lock_ms, why, set_full);
+		return DDIR_ATTEMPT_DONE;
+	return ddir_attempt(relid, lock_ms, why, set_full);
 }
 
-DdirIdentityResult
+DdirAttemptResult
 ddir_identity_restore(Oid relid, int lock_ms)
 {
-	return attempt(relid, lock_ms, NULL, restore);
+	return ddir_attempt(relid, lock_ms, NULL, restore);
 }
 
 List *

@@ -14,20 +14,14 @@
 
 #include "nodes/pg_list.h"
 
-typedef enum DdirIdentityResult
-{
-	DDIR_IDENTITY_SET,			/* full now (or was) */
-	DDIR_IDENTITY_LOCKED,		/* not to be had now: try again */
-	DDIR_IDENTITY_REFUSED		/* *why says what stands in the way */
-} DdirIdentityResult;
+#include "capture/attempt.h"
 
 /*
- * Each in a transaction of its own, which waits so long for the table's lock (0:
- * not at all); meanwhile everybody else waits behind it.  What the identity was is remembered in ddir._identity and restored by
- * ddir_identity_restore (SET: it is, or was never changed by us).
+ * Attempts.  What the identity was is remembered in ddir._identity and restored
+ * by ddir_identity_restore (DONE: it is, or was never changed by us).
  */
-extern DdirIdentityResult ddir_identity_set_full(Oid relid, int lock_ms, char **why);
-extern DdirIdentityResult ddir_identity_restore(Oid relid, int lock_ms);
+extern DdirAttemptResult ddir_identity_set_full(Oid relid, int lock_ms, char **why);
+extern DdirAttemptResult ddir_identity_restore(Oid relid, int lock_ms);
 
 /* The tables whose identity is to be restored one day; needs a snapshot. */
 extern List *ddir_identity_remembered(void);

@@ -44,6 +44,7 @@ typedef struct DdirTracked
 	int			ncols;
 	DdirTrackedColumn *col;		/* the used ones */
 	uint32		run;			/* where its run was in the trays */
+	struct DdirShape *shape;	/* of the images read last (cuts.c) */
 	/* the open tray */
 	uint64		tray;			/* the last tray with rows of it */
 	uint32		start_n;		/* where that tray begins in the run */

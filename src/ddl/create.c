@@ -58,13 +58,15 @@ static void
 require_settings(void)
 {
 	ddir_shared_require();
+	if (ddir_capture_mode() == DDIR_CAPTURE_TRIGGER)
+		return;
 	if (wal_level < WAL_LEVEL_LOGICAL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("ddir views need wal_level = logical"),
+				 errmsg("ddir views need wal_level = logical if ddir.capture is \"logical\""),
 				 errdetail("Changes of tables are read from the write-ahead log, which does not hold them at wal_level = %s.",
 						   GetConfigOption("wal_level", false, false)),
-				 errhint("Set wal_level = logical and restart the server.")));
+				 errhint("Set ddir.capture = auto, or wal_level = logical and restart the server.")));
 	if (ddir_slots_list(MyDatabaseId) == NIL && !ddir_slots_free())
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),

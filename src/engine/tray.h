@@ -5,7 +5,9 @@
  *	  capture hands over.
  *
  * A tray is indivisible and numbered densely in commit order while the worker
- * runs; its number is coordinate 0 of its deltas' times.  A DdirTrays holds the
+ * runs; its number is coordinate 0 of its deltas' times.  Trays of equal lsn are
+ * of one cut (capture/cuts.h): their order is not known, and a source is as it
+ * ever was only after all of them.  A DdirTrays holds the
  * trays read since it was last emptied.  Runs are unkeyed images; their time
  * lane holds the tray numbers, ascending.
  *

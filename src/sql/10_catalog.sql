@@ -6,7 +6,8 @@ CREATE TABLE ddir._database
 	singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
 	disabled boolean NOT NULL DEFAULT false,
 	generation integer NOT NULL DEFAULT 0,
-	confirmed pg_catalog.pg_lsn
+	confirmed pg_catalog.pg_lsn,
+	capture pg_catalog.text
 );
 INSERT INTO ddir._database DEFAULT VALUES;
 
@@ -17,7 +18,9 @@ COMMENT ON COLUMN ddir._database.disabled IS
 COMMENT ON COLUMN ddir._database.generation IS
 	'part of the names of the replication slot and origin; grows when they are made anew';
 COMMENT ON COLUMN ddir._database.confirmed IS
-	'where the slot was given up with the last view; NULL while there is one';
+	'where capture was given up with the last view; NULL while there is one';
+COMMENT ON COLUMN ddir._database.capture IS
+	'how changes were captured last: logical or trigger';
 
 -- What tables' replica identity was before ddir needed their old rows logged.
 CREATE TABLE ddir._identity

@@ -28,6 +28,15 @@ run(const char *sql, int nargs, Oid *types, Datum *values, const char *nulls, in
 	return SPI_processed;
 }
 
+static DdirCaptureMode
+capture_of(const char *name)
+{
+	if (name == NULL)
+		return DDIR_CAPTURE_AUTO;
+	return strcmp(name, ddir_capture_mode_name(DDIR_CAPTURE_TRIGGER)) == 0 ?
+		DDIR_CAPTURE_TRIGGER : DDIR_CAPTURE_LOGICAL;
+}
+
 void
 ddir_progress_read(DdirProgress *p)
 {
@@ -35,7 +44,7 @@ ddir_progress_read(DdirProgress *p)
 	HeapTuple	row;
 	TupleDesc	desc;
 
-	if (run("SELECT disabled, generation, confirmed FROM ddir._database",
+	if (run("SELECT disabled, generation, confirmed, capture FROM ddir._database",
 			0, NULL, NULL, NULL, SPI_OK_SELECT) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
@@ -48,18 +57,24 @@ ddir_progress_read(DdirProgress *p)
 	p->confirmed = DatumGetLSN(SPI_getbinval(row, desc, 3, &isnull));
 	if (isnull)
 		p->confirmed = InvalidXLogRecPtr;
+	p->capture = capture_of(SPI_getvalue(row, desc, 4));
 	SPI_finish();
 }
 
 void
 ddir_progress_write(const DdirProgress *p)
 {
-	Oid			types[] = {BOOLOID, INT4OID, LSNOID};
+	Oid			types[] = {BOOLOID, INT4OID, LSNOID, TEXTOID};
 	Datum		values[] = {BoolGetDatum(p->disabled), Int32GetDatum(p->generation),
-	LSNGetDatum(p->confirmed)};
+	LSNGetDatum(p->confirmed), CStringGetTextDatum(ddir_capture_mode_name(p->capture))};
+	char		nulls[] = "    ";
 
-	run("UPDATE ddir._database SET disabled = $1, generation = $2, confirmed = $3",
-		3, types, values, XLogRecPtrIsInvalid(p->confirmed) ? "  n" : NULL, SPI_OK_UPDATE);
+	if (XLogRecPtrIsInvalid(p->confirmed))
+		nulls[2] = 'n';
+	if (p->capture == DDIR_CAPTURE_AUTO)
+		nulls[3] = 'n';
+	run("UPDATE ddir._database SET disabled = $1, generation = $2, confirmed = $3, capture = $4",
+		4, types, values, nulls, SPI_OK_UPDATE);
 	SPI_finish();
 }
 

@@ -17,11 +17,14 @@
 
 #include "access/xlogdefs.h"
 
+#include "base/config.h"
+
 typedef struct DdirProgress
 {
 	bool		disabled;
 	int			generation;		/* 0: never started */
 	XLogRecPtr	confirmed;		/* invalid: never */
+	DdirCaptureMode capture;	/* AUTO: never */
 } DdirProgress;
 
 extern void ddir_progress_read(DdirProgress *p);

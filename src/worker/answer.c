@@ -42,6 +42,7 @@ answer_sources(DdirMaintainer *m, DdirReply *reply)
 {
 	ListCell   *lc;
 
+	StartTransactionCommand();
 	foreach(lc, m->tracked)
 	{
 		Oid			relid = lfirst_oid(lc);
@@ -58,12 +59,13 @@ answer_sources(DdirMaintainer *m, DdirReply *reply)
 				views = lappend_oid(views, v->view);
 		}
 		cols[0] = psprintf("%u", relid);
-		cols[1] = "logical";
-		cols[2] = "full";
+		cols[1] = ddir_capture_mode_name(m->mode);
+		cols[2] = ddir_capture_identity(m->capture, relid);
 		cols[3] = oid_array(views);
 		cols[4] = psprintf(UINT64_FORMAT, node ? node->rows_in : 0);
 		ddir_reply_row(reply, 5, cols);
 	}
+	CommitTransactionCommand();
 }
 
 static void
@@ -252,7 +254,7 @@ answer_confirm(DdirMaintainer *m, Oid view, XLogRecPtr lsn, DdirReply *reply)
 		return;
 	AcceptInvalidationMessages();
 	if (v->state == DDIR_VIEW_LIVE && m->broken == NULL && !m->look && v->newest <= lsn &&
-		ddir_decode_unseen(m->decoder, &unseen) == 0)
+		ddir_capture_unseen(m->capture, &unseen) == 0)
 		cols[0] = "yes";
 	ddir_reply_row(reply, 1, cols);
 }

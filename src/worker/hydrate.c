@@ -5,12 +5,13 @@
  *
  * One hydration runs at a time, for a set of views.  Its phases:
  *
- *	identity	- the base tables are made to log their old rows
+ *	identity	- the base tables are made to log their old rows, or given
+ *				  triggers
  *	settling	- from here (position P0) the tables' streamed changes are kept
  *				  aside.  Transactions delivered before P0 must be visible to
  *				  others before the snapshot is taken: a finite set
  *	scanning	- a scanner takes a snapshot S and ships the tables' rows
- *	catching up	- until the decoder is at Q, a position behind S: what is in S
+ *	catching up	- until what is captured is at Q, a position behind S: what is in S
  *				  has been delivered then.  What is kept is exactly the changes
  *				  of transactions that S does not see
  *	computing	- one step of the graph in which the fresh operators are given
@@ -47,7 +48,6 @@
 
 #include "base/config.h"
 #include "base/debugpoint.h"
-#include "capture/replident.h"
 #include "capture/scanner.h"
 #include "meta/view.h"
 #include "rows/program.h"
@@ -80,7 +80,7 @@ typedef struct Source
 {
 	Oid			relid;
 	Bitmapset  *used;
-	bool		identity;		/* logs its old rows */
+	bool		prepared;		/* its changes will be captured */
 	List	   *rows;			/* of DdirDeltas *: scanned */
 	DdirDeltas	kept;			/* changes set aside, times are tray numbers */
 	DdirDeltas	missed;			/* those of them that the scan did not see */
@@ -129,12 +129,12 @@ report(DdirMaintainer *m, DdirHydrationPhase phase)
 	h->phase = phase;
 	if (h->scan)
 		foreach(lc, ddir_scan_tables(h->scan))
-		{
-			DdirScanTable *t = lfirst(lc);
+	{
+		DdirScanTable *t = lfirst(lc);
 
-			done += t->rows;
-			total += t->estimate;
-		}
+		done += t->rows;
+		total += t->estimate;
+	}
 	ddir_maintainer_says(m, phase_step[phase]);
 
 	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
@@ -284,12 +284,12 @@ choose_views(DdirMaintainer *m)
 	}
 	if (set == NIL)
 		foreach(lc, m->views)
-		{
-			DdirMaintained *v = lfirst(lc);
+	{
+		DdirMaintained *v = lfirst(lc);
 
-			if (v->wanting && ready(m, v, NIL))
-				return list_make1(v);
-		}
+		if (v->wanting && ready(m, v, NIL))
+			return list_make1(v);
+	}
 	return set;
 }
 
@@ -345,7 +345,7 @@ suspend_readers(DdirMaintainer *m, Oid relid, int sqlstate, const char *why)
 	}
 }
 
-/* true: all tables log their old rows */
+/* true: the changes of all tables will be captured */
 static bool
 prepare_tables(DdirMaintainer *m)
 {
@@ -361,14 +361,14 @@ prepare_tables(DdirMaintainer *m)
 		Source	   *s = lfirst(lc);
 		char	   *why = NULL;
 
-		if (s->identity)
+		if (s->prepared)
 			continue;
-		switch (ddir_identity_set_full(s->relid, queue ? h->queue_ms : 0, &why))
+		switch (ddir_capture_prepare(m->capture, s->relid, queue ? h->queue_ms : 0, &why))
 		{
-			case DDIR_IDENTITY_SET:
-				s->identity = true;
+			case DDIR_ATTEMPT_DONE:
+				s->prepared = true;
 				break;
-			case DDIR_IDENTITY_LOCKED:
+			case DDIR_ATTEMPT_LOCKED:
 				now = GetCurrentTimestamp();
 				h->retry = TimestampTzPlusMilliseconds(now, LOCK_RETRY_MS);
 				if (queue)
@@ -378,7 +378,7 @@ prepare_tables(DdirMaintainer *m)
 				}
 				report_held_up(m, s->relid);
 				return false;
-			case DDIR_IDENTITY_REFUSED:
+			case DDIR_ATTEMPT_REFUSED:
 				suspend_readers(m, s->relid, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, why);
 				return false;
 		}
@@ -389,9 +389,9 @@ prepare_tables(DdirMaintainer *m)
 
 /* Columns of the images that are delivered; 0: the table is gone. */
 static int
-decoded_columns(DdirMaintainer *m, Oid relid)
+captured_columns(DdirMaintainer *m, Oid relid)
 {
-	const DdirRowType *type = ddir_decode_rowtype(m->decoder, relid);
+	const DdirRowType *type = ddir_capture_rowtype(m->capture, relid);
 
 	return type ? type->natts : 0;
 }
@@ -449,13 +449,13 @@ start_settling(DdirMaintainer *m)
 		Source	   *s = lfirst(lc);
 		Bitmapset  *used = bms_union(s->used, ddir_share_used(m->share, s->relid));
 
-		ddir_decode_track(m->decoder, s->relid, used);
+		ddir_capture_track(m->capture, s->relid, used);
 		old = MemoryContextSwitchTo(m->cxt);
 		m->tracked = list_append_unique_oid(m->tracked, s->relid);
 		MemoryContextSwitchTo(old);
 	}
 	old = MemoryContextSwitchTo(h->cxt);
-	h->nunseen = ddir_decode_unseen(m->decoder, &h->unseen);
+	h->nunseen = ddir_capture_unseen(m->capture, &h->unseen);
 	MemoryContextSwitchTo(old);
 	report(m, DDIR_HYDRATION_SETTLING);
 }
@@ -492,7 +492,7 @@ start_scan(DdirMaintainer *m)
 
 		t->relid = s->relid;
 		t->used = s->used;
-		t->natts = decoded_columns(m, s->relid);
+		t->natts = captured_columns(m, s->relid);
 		if (HeapTupleIsValid(tup))
 		{
 			t->estimate = Max(0, ((Form_pg_class) GETSTRUCT(tup))->reltuples);
@@ -654,7 +654,7 @@ spoiled(DdirHydration *h)
 		return false;
 	foreach(lc, h->events)
 		if (!ddir_scan_sees(h->scan, (TransactionId) lfirst_int(lc)))
-			return true;
+		return true;
 	list_free(h->events);
 	h->events = NIL;
 	return false;
@@ -927,7 +927,7 @@ compute(DdirMaintainer *m)
 	{
 		Oid			relid = ((Source *) lfirst(lc))->relid;
 
-		if (columns_of(relid) != decoded_columns(m, relid))
+		if (columns_of(relid) != captured_columns(m, relid))
 		{
 			ddir_hydrate_cancel(m, "columns were added to a table meanwhile");
 			return;
@@ -1024,7 +1024,7 @@ ddir_hydrate_advance(DdirMaintainer *m)
 
 	if (h == NULL)
 	{
-		if (m->decoder == NULL || !start_hydration(m))
+		if (m->capture == NULL || !start_hydration(m))
 			return;
 		h = m->hydration;
 	}
@@ -1051,7 +1051,7 @@ ddir_hydrate_advance(DdirMaintainer *m)
 		case DDIR_HYDRATION_CATCHING_UP:
 			if (m->trays.ntrays == 0 &&
 				(h->scan == NULL ||
-				 ddir_decode_position(m->decoder) >= ddir_scan_snapshot_end(h->scan)))
+				 ddir_capture_position(m->capture) >= ddir_scan_snapshot_end(h->scan)))
 				compute(m);
 			break;
 		default:
@@ -1082,6 +1082,6 @@ ddir_hydrate_patience_ms(const DdirMaintainer *m)
 	}
 	foreach(lc, m->views)
 		if (((DdirMaintained *) lfirst(lc))->wanting)
-			return 50;
+		return 50;
 	return -1;
 }

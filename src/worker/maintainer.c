@@ -3,13 +3,13 @@
  * maintainer.c
  *	  The process that keeps the views of one database current.
  *
- * Its turn: look at the catalog if something changed; read what WAL there is,
- * up to a limit; give the trays to the hydration that runs, if any, and to a
+ * Its turn: look at the catalog if something changed; read what changes there
+ * are, up to a limit; give the trays to the hydration that runs, if any, and to a
  * step; let the hydration advance; answer sessions; publish how far it is; and
  * if nothing is left to do, sleep.  No transaction outlives a part of a turn.
  *
  * The process exits (and the launcher starts another) when it is told to
- * leave, when the extension is gone, and after errors that leave the decoder
+ * leave, when the extension is gone, and after errors that leave capture
  * unusable; everything is then hydrated again, and the views stay readable.
  *
  * src/worker/maintainer.c
@@ -39,7 +39,6 @@
 #include "base/request.h"
 #include "base/slots.h"
 #include "base/waits.h"
-#include "capture/replident.h"
 #include "meta/view.h"
 #include "store/stepping.h"
 #include "worker/maintainer.h"
@@ -128,7 +127,7 @@ create_maintainer(Oid dbid, DdirDatabaseSlot *db)
 	m->dbid = dbid;
 	m->db = db;
 	ddir_trays_init(&m->trays, (DdirArena *) AllocSetContextCreate(cxt, "ddir trays",
-																  ALLOCSET_DEFAULT_SIZES));
+																   ALLOCSET_DEFAULT_SIZES));
 	return m;
 }
 
@@ -163,7 +162,7 @@ recreate_graph(DdirMaintainer *m)
  * is replaced by the next generation's.
  */
 static void
-open_capture(DdirMaintainer *m)
+open_logical(DdirMaintainer *m)
 {
 	bool		usable;
 	RepOriginId former;
@@ -182,6 +181,7 @@ open_capture(DdirMaintainer *m)
 			replorigin_drop_by_name(m->slot, true, false);
 		m->progress.generation++;
 		m->progress.confirmed = InvalidXLogRecPtr;
+		m->progress.capture = m->mode;
 		ddir_progress_write(&m->progress);
 		PopActiveSnapshot();
 		CommitTransactionCommand();
@@ -216,8 +216,39 @@ open_capture(DdirMaintainer *m)
 	CommitTransactionCommand();
 	replorigin_session_origin = m->origin;
 
-	m->decoder = ddir_decode_open(m->slot, m->origin);
-	m->position = ddir_decode_position(m->decoder);
+	m->capture = ddir_capture_open_logical(m->slot, m->origin);
+}
+
+/* No slot and no origin: all that a restart needs is that it is one. */
+static void
+open_trigger(DdirMaintainer *m)
+{
+	ddir_maintainer_says(m, "opening the delta tables");
+	ddir_slots_drop(m->dbid);
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	ddir_origins_drop(m->dbid);
+	if (m->progress.generation == 0 || m->progress.capture != m->mode ||
+		m->progress.confirmed != InvalidXLogRecPtr)
+	{
+		m->progress.generation++;
+		m->progress.confirmed = InvalidXLogRecPtr;
+		m->progress.capture = m->mode;
+		ddir_progress_write(&m->progress);
+	}
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	m->capture = ddir_capture_open_trigger(m->db);
+}
+
+static void
+open_capture(DdirMaintainer *m)
+{
+	if (m->mode == DDIR_CAPTURE_TRIGGER)
+		open_trigger(m);
+	else
+		open_logical(m);
+	m->position = ddir_capture_position(m->capture);
 }
 
 /*
@@ -227,12 +258,15 @@ open_capture(DdirMaintainer *m)
 static void
 close_capture(DdirMaintainer *m)
 {
-	if (m->decoder)
+	if (m->capture)
 	{
-		ddir_decode_close(m->decoder);
-		m->decoder = NULL;
+		ddir_capture_close(m->capture);
+		m->capture = NULL;
+	}
+	if (m->origin != InvalidRepOriginId)
+	{
 		replorigin_session_reset();
-		replorigin_session_origin = InvalidRepOriginId;
+		replorigin_session_origin = m->origin = InvalidRepOriginId;
 	}
 	ddir_slots_drop(m->dbid);
 	StartTransactionCommand();
@@ -257,6 +291,13 @@ why_hydrate(const DdirMaintainer *m)
 
 	if (m->progress.generation == 0)
 		return "it is new here";
+	if (m->progress.capture != m->mode)
+		return m->mode == DDIR_CAPTURE_TRIGGER ?
+			"changes are captured by triggers now" :
+			"changes are captured by logical decoding now";
+	if (m->mode == DDIR_CAPTURE_TRIGGER)
+		return XLogRecPtrIsInvalid(m->progress.confirmed) ?
+			"the maintainer has started anew" : "it is new here";
 	ddir_slot_name(name, m->dbid, m->progress.generation);
 	if (!ddir_slot_exists(name, &usable))
 		return XLogRecPtrIsInvalid(m->progress.confirmed) ?
@@ -291,7 +332,7 @@ measure_rate(DdirMaintainer *m, TimestampTz now)
 static void
 publish(DdirMaintainer *m)
 {
-	XLogRecPtr	position = ddir_decode_position(m->decoder);
+	XLogRecPtr	position = ddir_capture_position(m->capture);
 	TimestampTz now = GetCurrentTimestamp();
 
 	measure_rate(m, now);
@@ -308,11 +349,17 @@ publish(DdirMaintainer *m)
 		ConditionVariableBroadcast(&m->db->changed);
 	}
 
+	if (!ddir_capture_holds_wal(m->capture))
+	{
+		m->progress.confirmed = m->position;
+		return;
+	}
+
 	/* the slot never passes an apply commit that may be lost */
 	if (m->unconfirmed != InvalidXLogRecPtr &&
 		GetFlushRecPtr(NULL) >= m->commit_end)
 	{
-		ddir_decode_confirm(m->decoder, m->unconfirmed);
+		ddir_capture_confirm(m->capture, m->unconfirmed);
 		m->unconfirmed = InvalidXLogRecPtr;
 		m->confirmed_at = now;
 		m->progress.confirmed = m->position;
@@ -364,11 +411,14 @@ keep_memory_limit(DdirMaintainer *m)
 						   "out of memory");
 }
 
-/* Asynchronous commits are flushed by us, if the setting says so. */
+/*
+ * Asynchronous commits are flushed by us, if the setting says so, where they
+ * are not captured before.
+ */
 static bool
 flush_wanted(DdirMaintainer *m)
 {
-	return ddir_flush_async_commits &&
+	return ddir_flush_async_commits && ddir_capture_holds_wal(m->capture) &&
 		pg_atomic_read_u64(&m->db->async_commit_end) > GetFlushRecPtr(NULL);
 }
 
@@ -392,7 +442,7 @@ work_waiting(void *arg)
 
 	return m->look || asked(m) ||
 		flush_wanted(m) ||
-		GetFlushRecPtr(NULL) > ddir_decode_position(m->decoder);
+		ddir_capture_waiting(m->capture);
 }
 
 static void
@@ -407,12 +457,12 @@ sleep_until_needed(DdirMaintainer *m)
 		return;
 	foreach(lc, m->views)
 		if (((DdirMaintained *) lfirst(lc))->state == DDIR_VIEW_BEHIND)
-			ms = ms < 0 ? 20 : Min(ms, 20);
+		ms = ms < 0 ? 20 : Min(ms, 20);
 	if (m->look_again)
 		ms = ms < 0 ? 20 : Min(ms, 20);
 	if (m->unconfirmed != InvalidXLogRecPtr)
 		ms = ms < 0 ? 200 : Min(ms, 200);
-	if (m->restore_at != 0)
+	if (m->release_at != 0)
 		ms = ms < 0 ? 1000 : Min(ms, 1000);
 	if (ms < 0)
 	{
@@ -463,7 +513,7 @@ absorb_invalidations(DdirMaintainer *m)
 		m->all_changed = true;
 	}
 	if (m->look_again ||
-		(m->restore_at != 0 && GetCurrentTimestamp() >= m->restore_at))
+		(m->release_at != 0 && GetCurrentTimestamp() >= m->release_at))
 		m->look = true;
 }
 
@@ -471,7 +521,7 @@ absorb_invalidations(DdirMaintainer *m)
 static void
 read_and_step(DdirMaintainer *m)
 {
-	m->caught_up = ddir_decode_read(m->decoder, &turn_limits, &m->trays);
+	m->caught_up = ddir_capture_read(m->capture, &turn_limits, &m->trays);
 	if (m->trays.ntrays > 0)
 		ddir_hydrate_keep(m);
 	if (m->broken == NULL && ddir_step_due(m))
@@ -486,7 +536,7 @@ read_and_step(DdirMaintainer *m)
 void
 ddir_maintainer_catch_up(DdirMaintainer *m, XLogRecPtr target)
 {
-	while (m->broken == NULL && ddir_decode_position(m->decoder) < target)
+	while (m->broken == NULL && ddir_capture_position(m->capture) < target)
 	{
 		read_and_step(m);
 		if (m->caught_up)
@@ -505,7 +555,7 @@ turn(DdirMaintainer *m)
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
-	if (m->db->leave)
+	if (m->db->leave || ddir_capture_mode() != m->mode)
 	{
 		m->leaving = true;
 		return;
@@ -549,6 +599,7 @@ ddir_maintainer_main(Datum arg)
 	on_shmem_exit(forget_stepping, (Datum) 0);
 	m = create_maintainer(dbid, db);
 	m->stepping = ddir_stepping_open(dbid);
+	m->mode = ddir_capture_mode();
 	m->rate_at = GetCurrentTimestamp();
 	m->rate_rows = db->rows;
 	ereport(LOG,
@@ -560,7 +611,7 @@ ddir_maintainer_main(Datum arg)
 	{
 		ddir_progress_read(&m->progress);
 		MemoryContextSwitchTo(m->cxt);
-		m->tracked = ddir_identity_remembered();
+		m->tracked = ddir_capture_remembered();
 	}
 	else
 		m->leaving = true;

@@ -25,7 +25,7 @@
 
 #include "apply/target.h"
 #include "base/shared.h"
-#include "capture/decode.h"
+#include "capture/capture.h"
 #include "engine/graph.h"
 #include "engine/tray.h"
 #include "plan/build.h"
@@ -55,14 +55,16 @@ typedef struct DdirMaintained
 	bool		lagging;		/* a row in ddir._lagging says so */
 	/* in the transaction that runs; settled at its end */
 	bool		done;			/* its table is as computed */
-	bool		lag_noted;		/* the row in ddir._lagging is of this transaction */
+	bool		lag_noted;		/* the row in ddir._lagging is of this
+								 * transaction */
 	uint64		rows_written;
 	bool		seen;			/* during a look at the catalog */
 	bool		negative;		/* a negative multiplicity was seen before */
 	bool		fresh;			/* its definition has not been read yet */
 	XLogRecPtr	frontier;		/* while it is not live */
 	uint64		rows_applied;
-	XLogRecPtr	newest;			/* commit of the newest tray touching its sources */
+	XLogRecPtr	newest;			/* commit of the newest tray touching its
+								 * sources */
 } DdirMaintained;
 
 typedef struct DdirHydration DdirHydration;
@@ -76,15 +78,17 @@ typedef struct DdirMaintainer
 	char		slot[NAMEDATALEN];
 	RepOriginId origin;
 	DdirProgress progress;
-	DdirDecoder *decoder;
+	DdirCaptureMode mode;		/* how it captures, or will */
+	DdirCapture *capture;
 	DdirTrays	trays;
 	DdirGraph  *graph;
 	DdirShare  *share;
 	List	   *views;			/* of DdirMaintained *, upstream first */
-	List	   *tracked;		/* of Oid: base tables decoded, or with a
-								 * replica identity to be restored */
+	List	   *tracked;		/* of Oid: base tables captured, or to be
+								 * released */
 	DdirHydration *hydration;	/* NULL: none runs */
-	XLogRecPtr	position;		/* all committed before it is in the live views */
+	XLogRecPtr	position;		/* all committed before it is in the live
+								 * views */
 	XLogRecPtr	reaching;		/* what it will be when the step is committed */
 	TimestampTz position_time;	/* of the newest tray in them */
 	XLogRecPtr	unconfirmed;	/* to be confirmed once commit_end is flushed */
@@ -93,10 +97,10 @@ typedef struct DdirMaintainer
 	TimestampTz rate_at;		/* when rows_per_s was last computed, */
 	uint64		rate_rows;		/* and of how many rows in all */
 	TimestampTz next_step;		/* due then, if writers keep us busy */
-	bool		caught_up;		/* the decoder was at the end of the WAL */
+	bool		caught_up;		/* all there was has been read */
 	const char *start_reason;	/* why views found at the start are hydrated;
 								 * NULL: it has started */
-	TimestampTz restore_at;		/* to try replica identities again; 0: none */
+	TimestampTz release_at;		/* to try to release tables again; 0: none */
 	uint64		looking;		/* the newest ticket for a look of this turn */
 	bool		look;			/* at the catalog again */
 	bool		look_again;		/* something was locked when it looked */
@@ -108,9 +112,11 @@ typedef struct DdirMaintainer
 } DdirMaintainer;
 
 /* views.c */
-extern void ddir_views_watch(DdirMaintainer *m);	/* install invalidation callbacks */
+extern void ddir_views_watch(DdirMaintainer *m);	/* install invalidation
+													 * callbacks */
 extern void ddir_views_look(DdirMaintainer *m); /* compare with the catalog */
 extern DdirMaintained *ddir_views_find(DdirMaintainer *m, Oid view);
+
 /* v and all that read it are to be hydrated (again) */
 extern void ddir_views_rehydrate(DdirMaintainer *m, DdirMaintained *v, const char *reason);
 extern void ddir_views_rehydrate_readers(DdirMaintainer *m, Oid relid, const char *reason);
@@ -119,16 +125,20 @@ extern void ddir_views_suspend(DdirMaintainer *m, DdirMaintained *v, int sqlstat
 extern void ddir_views_state(DdirMaintainer *m, DdirMaintained *v, DdirViewState state,
 							 const char *reason);
 extern void ddir_views_publish(DdirMaintainer *m, DdirMaintained *v);
+
 /* take a view out of the graph; those that read it have been before */
 extern void ddir_views_drop_flow(DdirMaintainer *m, DdirMaintained *v);
+
 /* all dataflows are gone; everything is hydrated again */
 extern void ddir_views_restart(DdirMaintainer *m, const char *reason);
+
 /* track what flows and the hydration need, and nothing else */
 extern void ddir_views_track(DdirMaintainer *m);
 
 /* hydrate.c */
 extern void ddir_hydrate_advance(DdirMaintainer *m);
-extern void ddir_hydrate_keep(DdirMaintainer *m);	/* set aside this turn's trays */
+extern void ddir_hydrate_keep(DdirMaintainer *m);	/* set aside this turn's
+													 * trays */
 extern void ddir_hydrate_cancel(DdirMaintainer *m, const char *reason);
 extern bool ddir_hydrate_concerns(const DdirMaintainer *m, const DdirMaintained *v);
 extern long ddir_hydrate_patience_ms(const DdirMaintainer *m);	/* -1: until woken */
@@ -136,12 +146,16 @@ extern long ddir_hydrate_patience_ms(const DdirMaintainer *m);	/* -1: until woke
 /* step.c */
 extern bool ddir_step_due(const DdirMaintainer *m);
 extern void ddir_step_run(DdirMaintainer *m);
+
 /* commit the current transaction with our origin and position */
 extern void ddir_step_commit(DdirMaintainer *m);
+
 /* write v's residue or contents; needs a transaction and a snapshot */
 extern void ddir_step_apply(DdirMaintainer *m, DdirMaintained *v);
+
 /* the transaction that applied has ended */
 extern void ddir_step_ended(DdirMaintainer *m, bool committed);
+
 /* fn(arg) in a subtransaction; its error, copied, or NULL */
 extern ErrorData *ddir_step_try(void (*fn) (void *arg), void *arg);
 
@@ -150,8 +164,9 @@ extern void ddir_answer(DdirMaintainer *m);
 
 extern PGDLLEXPORT void ddir_maintainer_main(Datum arg);
 
-/* read WAL up to target (which is flushed) and let steps run */
+/* read up to target (which is flushed) and let steps run */
 extern void ddir_maintainer_catch_up(DdirMaintainer *m, XLogRecPtr target);
+
 /* what the maintainer is doing, for ddir.workers */
 extern void ddir_maintainer_says(DdirMaintainer *m, const char *what);
 

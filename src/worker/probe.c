@@ -53,7 +53,8 @@ look(DdirProbe *found)
 	{
 		found->disabled = any_row("SELECT FROM ddir._database WHERE disabled");
 		found->wanted = slots || ddir_view_count() > 0 ||
-			any_row("SELECT FROM ddir._identity");
+			any_row("SELECT FROM ddir._identity") ||
+			any_row("SELECT FROM pg_catalog.pg_trigger WHERE tgfoid = 'ddir._capture()'::pg_catalog.regprocedure");
 	}
 	else if (slots)
 	{

@@ -39,7 +39,6 @@
 #include "utils/timestamp.h"
 
 #include "base/config.h"
-#include "capture/replident.h"
 #include "meta/view.h"
 #include "store/stepping.h"
 #include "worker/maintainer.h"
@@ -47,9 +46,9 @@
 /* What a view reads may be locked by others; see plan_view. */
 #define LOCK_TIMEOUT "5ms"
 
-/* An attempt at a replica identity may wait so long; so not too often. */
-#define RESTORE_LOCK_MS 10
-#define RESTORE_MS 2000
+/* An attempt to release a table may wait so long; so not too often. */
+#define RELEASE_LOCK_MS 10
+#define RELEASE_MS 2000
 
 static DdirMaintainer *watching;
 
@@ -199,7 +198,7 @@ uses_type_of(const DdirMaintained *v, Oid relid)
 		return false;
 	foreach(lc, v->lowered->types)
 		if (get_typ_typrelid(lfirst_oid(lc)) == relid)
-			return true;
+		return true;
 	return false;
 }
 
@@ -536,7 +535,7 @@ look_at_view(DdirMaintainer *m, Oid view)
 		v->seen = true;
 		foreach(lc, m->changed)
 			concerned = concerned || reads(v, lfirst_oid(lc)) ||
-				uses_type_of(v, lfirst_oid(lc));
+			uses_type_of(v, lfirst_oid(lc));
 		if (!concerned)
 			return;
 	}
@@ -616,6 +615,22 @@ unblock(DdirMaintainer *m)
 	}
 }
 
+/* Tables whose changes may have escaped us are read anew. */
+static void
+look_at_sources(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->tracked)
+	{
+		Oid			relid = lfirst_oid(lc);
+
+		if (m->capture && (m->all_changed || list_member_oid(m->changed, relid)) &&
+			!ddir_capture_intact(m->capture, relid))
+			ddir_views_rehydrate_readers(m, relid, "the capture of a table it reads was changed");
+	}
+}
+
 /* In a transaction of its own. */
 void
 ddir_views_look(DdirMaintainer *m)
@@ -661,6 +676,7 @@ ddir_views_look(DdirMaintainer *m)
 			forget(m, v);
 	}
 	unblock(m);
+	look_at_sources(m);
 
 	list_free(m->changed);
 	m->changed = NIL;
@@ -671,20 +687,20 @@ ddir_views_look(DdirMaintainer *m)
 }
 
 /*
- * Tell the decoder which tables to deliver, and give those that nobody reads
- * any more their replica identity back.
+ * Capture what is read and nothing else, and leave tables that nobody reads any
+ * more as they were.
  */
 void
 ddir_views_track(DdirMaintainer *m)
 {
 	List	   *wanted = NIL;
 	TimestampTz now = GetCurrentTimestamp();
-	bool		restore = m->restore_at <= now;
+	bool		release = m->release_at <= now;
 	ListCell   *lc;
 	MemoryContext old = MemoryContextSwitchTo(m->cxt);
 
-	if (restore)
-		m->restore_at = 0;
+	if (release)
+		m->release_at = 0;
 	foreach(lc, m->views)
 	{
 		DdirMaintained *v = lfirst(lc);
@@ -694,7 +710,7 @@ ddir_views_track(DdirMaintainer *m)
 			continue;
 		foreach(cell, v->lowered->sources)
 			if (ddir_views_find(m, lfirst_oid(cell)) == NULL)
-				wanted = list_append_unique_oid(wanted, lfirst_oid(cell));
+			wanted = list_append_unique_oid(wanted, lfirst_oid(cell));
 	}
 	foreach(lc, m->tracked)
 	{
@@ -702,13 +718,13 @@ ddir_views_track(DdirMaintainer *m)
 
 		if (list_member_oid(wanted, relid))
 			continue;
-		if (m->decoder)
-			ddir_decode_untrack(m->decoder, relid);
-		if (!restore)
+		if (m->capture)
+			ddir_capture_untrack(m->capture, relid);
+		if (!release)
 			continue;
-		if (ddir_identity_restore(relid, RESTORE_LOCK_MS) == DDIR_IDENTITY_LOCKED)
+		if (ddir_capture_release(relid, RELEASE_LOCK_MS) == DDIR_ATTEMPT_LOCKED)
 		{
-			m->restore_at = TimestampTzPlusMilliseconds(now, RESTORE_MS);
+			m->release_at = TimestampTzPlusMilliseconds(now, RELEASE_MS);
 			continue;
 		}
 		m->tracked = foreach_delete_current(m->tracked, lc);

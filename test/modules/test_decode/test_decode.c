@@ -252,13 +252,13 @@ start_scan(Worker *w, const Order *o)
 }
 
 static const char *
-identity_answer(DdirIdentityResult result, const char *why)
+identity_answer(DdirAttemptResult result, const char *why)
 {
 	switch (result)
 	{
-		case DDIR_IDENTITY_SET:
+		case DDIR_ATTEMPT_DONE:
 			return "set";
-		case DDIR_IDENTITY_LOCKED:
+		case DDIR_ATTEMPT_LOCKED:
 			return "locked";
 		default:
 			return psprintf("refused: %s", why ? why : "");
@@ -311,7 +311,7 @@ obey(Worker *w, const Order *o)
 	else if (strcmp(o->what, "full") == 0)
 	{
 		char	   *why;
-		DdirIdentityResult result = ddir_identity_set_full(o->rel, 200, &why);
+		DdirAttemptResult result = ddir_identity_set_full(o->rel, 200, &why);
 
 		answer(w, o->id, identity_answer(result, why));
 	}

@@ -32,7 +32,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $conf = dirname(__FILE__) . '/../../ddir.conf';
+my @conf = (dirname(__FILE__) . '/../../ddir.conf');
+push @conf, $ENV{DDIR_TEST_CONFIG} if $ENV{DDIR_TEST_CONFIG};
 
 # A loaded machine is no failure.
 our $patience = '170 s';
@@ -44,9 +45,12 @@ sub init
 	my $more = delete $params{conf} // '';
 
 	$node->init(extra => [ '--encoding=UTF8', '--no-locale' ], %params);
-	open(my $fh, '<', $conf) or die "could not open $conf: $!";
-	$node->append_conf('postgresql.conf', do { local $/; <$fh> });
-	close $fh;
+	foreach my $conf (@conf)
+	{
+		open(my $fh, '<', $conf) or die "could not open $conf: $!";
+		$node->append_conf('postgresql.conf', do { local $/; <$fh> });
+		close $fh;
+	}
 	$node->append_conf('postgresql.conf', $more);
 	return $node;
 }

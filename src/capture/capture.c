@@ -1,0 +1,243 @@
+/*-------------------------------------------------------------------------
+ *
+ * capture.c
+ *	  Capture, in one of two ways.
+ *
+ * src/capture/capture.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "utils/memutils.h"
+
+#include "capture/attach.h"
+#include "capture/capture.h"
+#include "capture/cuts.h"
+#include "capture/decoder.h"
+#include "capture/replident.h"
+
+/* A table whose triggers are there. */
+typedef struct Attached
+{
+	Oid			relid;
+	uint64		mark;
+} Attached;
+
+/* One of decoder and cuts is there. */
+struct DdirCapture
+{
+	MemoryContext cxt;
+	DdirDecoder *decoder;
+	DdirCuts   *cuts;
+	DdirTracking *tracking;		/* of the one that is there */
+	List	   *attached;		/* of Attached * */
+};
+
+/* ----
+ * Open and close
+ * ----
+ */
+
+static DdirCapture *
+new_capture(void)
+{
+	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "ddir capture", ALLOCSET_SMALL_SIZES);
+	DdirCapture *c = MemoryContextAllocZero(cxt, sizeof(DdirCapture));
+
+	c->cxt = cxt;
+	return c;
+}
+
+DdirCapture *
+ddir_capture_open_logical(const char *slot, RepOriginId own_origin)
+{
+	DdirDecoder *decoder = ddir_decode_open(slot, own_origin);
+	DdirCapture *c = new_capture();
+
+	c->decoder = decoder;
+	c->tracking = &decoder->tracking;
+	return c;
+}
+
+DdirCapture *
+ddir_capture_open_trigger(DdirDatabaseSlot *db)
+{
+	DdirCuts   *cuts = ddir_cuts_open(db);
+	DdirCapture *c = new_capture();
+
+	c->cuts = cuts;
+	c->tracking = ddir_cuts_tracking(cuts);
+	return c;
+}
+
+void
+ddir_capture_close(DdirCapture *c)
+{
+	if (c->decoder)
+		ddir_decode_close(c->decoder);
+	else
+		ddir_cuts_close(c->cuts);
+	MemoryContextDelete(c->cxt);
+}
+
+DdirCaptureMode
+ddir_capture_opened(const DdirCapture *c)
+{
+	return c->decoder ? DDIR_CAPTURE_LOGICAL : DDIR_CAPTURE_TRIGGER;
+}
+
+/* ----
+ * Tracking and reading
+ * ----
+ */
+
+bool
+ddir_capture_track(DdirCapture *c, Oid relid, const Bitmapset *used)
+{
+	return ddir_tracking_add(c->tracking, relid, 0, used);
+}
+
+void
+ddir_capture_untrack(DdirCapture *c, Oid relid)
+{
+	ddir_tracking_remove(c->tracking, relid);
+}
+
+const DdirRowType *
+ddir_capture_rowtype(const DdirCapture *c, Oid relid)
+{
+	return ddir_tracking_rowtype(c->tracking, relid);
+}
+
+bool
+ddir_capture_read(DdirCapture *c, const DdirDecodeLimits *limits, DdirTrays *out)
+{
+	if (c->decoder)
+		return ddir_decode_read(c->decoder, limits, out);
+	ddir_cuts_read(c->cuts, out);
+	return true;
+}
+
+XLogRecPtr
+ddir_capture_position(const DdirCapture *c)
+{
+	return c->decoder ? ddir_decode_position(c->decoder) : ddir_cuts_position(c->cuts);
+}
+
+bool
+ddir_capture_waiting(const DdirCapture *c)
+{
+	if (c->decoder)
+		return GetFlushRecPtr(NULL) > ddir_decode_position(c->decoder);
+	return ddir_cuts_waiting(c->cuts);
+}
+
+bool
+ddir_capture_holds_wal(const DdirCapture *c)
+{
+	return c->decoder != NULL;
+}
+
+void
+ddir_capture_confirm(DdirCapture *c, XLogRecPtr lsn)
+{
+	if (c->decoder)
+		ddir_decode_confirm(c->decoder, lsn);
+}
+
+/* What a cut has seen, everybody sees. */
+int
+ddir_capture_unseen(DdirCapture *c, TransactionId **xids)
+{
+	if (c->decoder)
+		return ddir_decode_unseen(c->decoder, xids);
+	*xids = NULL;
+	return 0;
+}
+
+/* ----
+ * Sources
+ * ----
+ */
+
+static Attached *
+find_attached(const DdirCapture *c, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, c->attached)
+	{
+		Attached   *a = lfirst(lc);
+
+		if (a->relid == relid)
+			return a;
+	}
+	return NULL;
+}
+
+static void
+note_attached(DdirCapture *c, Oid relid, uint64 mark)
+{
+	MemoryContext old = MemoryContextSwitchTo(c->cxt);
+	Attached   *a = find_attached(c, relid);
+
+	if (a == NULL)
+	{
+		a = palloc0(sizeof(Attached));
+		a->relid = relid;
+		c->attached = lappend(c->attached, a);
+	}
+	a->mark = mark;
+	MemoryContextSwitchTo(old);
+}
+
+DdirAttemptResult
+ddir_capture_prepare(DdirCapture *c, Oid relid, int lock_ms, char **why)
+{
+	DdirAttemptResult result;
+	uint64		mark;
+
+	if (c->decoder)
+	{
+		result = ddir_identity_set_full(relid, lock_ms, why);
+		return result == DDIR_ATTEMPT_DONE ? ddir_triggers_detach(relid, lock_ms) : result;
+	}
+	result = ddir_triggers_attach(relid, lock_ms, &mark, why);
+	if (result != DDIR_ATTEMPT_DONE)
+		return result;
+	note_attached(c, relid, mark);
+	return ddir_identity_restore(relid, lock_ms);
+}
+
+DdirAttemptResult
+ddir_capture_release(Oid relid, int lock_ms)
+{
+	DdirAttemptResult result = ddir_triggers_detach(relid, lock_ms);
+
+	return result == DDIR_ATTEMPT_LOCKED ? result : ddir_identity_restore(relid, lock_ms);
+}
+
+List *
+ddir_capture_remembered(void)
+{
+	return list_concat_unique_oid(ddir_identity_remembered(), ddir_triggers_list());
+}
+
+bool
+ddir_capture_intact(const DdirCapture *c, Oid relid)
+{
+	Attached   *a = find_attached(c, relid);
+
+	return c->decoder != NULL || a == NULL || ddir_triggers_mark(relid) == a->mark;
+}
+
+const char *
+ddir_capture_identity(const DdirCapture *c, Oid relid)
+{
+	if (c->decoder)
+		return "full";
+	return ddir_triggers_by_row(relid) ? "row triggers" : "statement triggers";
+}

@@ -1,0 +1,82 @@
+/*-------------------------------------------------------------------------
+ *
+ * capture.h
+ *	  Capture, in one of two ways: how changes of tables become trays.
+ *
+ *	logical		- the WAL is decoded (decode.h): a tray is a transaction, in
+ *				  the order of commits.  Tables log their old rows
+ *				  (replident.h).
+ *	trigger		- triggers write to delta tables (attach.h, trigger.c), which
+ *				  are read in cuts (cuts.h): a tray is a transaction too, but
+ *				  those of a cut have no order and belong together.
+ *
+ * Whoever reads trays sees no difference: all of one read go into one step, and
+ * what was committed before the position is in the trays read so far.
+ *
+ * src/capture/capture.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef DDIR_CAPTURE_CAPTURE_H
+#define DDIR_CAPTURE_CAPTURE_H
+
+#include "postgres.h"
+
+#include "access/xlogdefs.h"
+#include "nodes/pg_list.h"
+
+#include "base/config.h"
+#include "base/shared.h"
+#include "capture/attempt.h"
+#include "capture/decode.h"
+
+typedef struct DdirCapture DdirCapture;
+
+/* Outside of transactions.  The slot exists, the origin is this session's. */
+extern DdirCapture *ddir_capture_open_logical(const char *slot, RepOriginId own_origin);
+extern DdirCapture *ddir_capture_open_trigger(DdirDatabaseSlot *db);
+extern void ddir_capture_close(DdirCapture *c);
+extern DdirCaptureMode ddir_capture_opened(const DdirCapture *c);
+
+/* As ddir_decode_track and so on. */
+extern bool ddir_capture_track(DdirCapture *c, Oid relid, const Bitmapset *used);
+extern void ddir_capture_untrack(DdirCapture *c, Oid relid);
+extern const DdirRowType *ddir_capture_rowtype(const DdirCapture *c, Oid relid);
+
+/* true: there is no more at the moment */
+extern bool ddir_capture_read(DdirCapture *c, const DdirDecodeLimits *limits, DdirTrays *out);
+
+/* everything committed before this position is delivered */
+extern XLogRecPtr ddir_capture_position(const DdirCapture *c);
+
+/* Is there more than was read? */
+extern bool ddir_capture_waiting(const DdirCapture *c);
+
+/* Is WAL kept back until it is confirmed?  And confirm it. */
+extern bool ddir_capture_holds_wal(const DdirCapture *c);
+extern void ddir_capture_confirm(DdirCapture *c, XLogRecPtr lsn);
+
+/* delivered, but maybe not visible to others yet: see ddir_decode_unseen */
+extern int	ddir_capture_unseen(DdirCapture *c, TransactionId **xids);
+
+/*
+ * A table's changes are to be captured, or no more: attempts.  Preparing for one
+ * way undoes what was done for the other.
+ */
+extern DdirAttemptResult ddir_capture_prepare(DdirCapture *c, Oid relid, int lock_ms,
+											  char **why);
+extern DdirAttemptResult ddir_capture_release(Oid relid, int lock_ms);
+
+/* The tables to be released one day; in a transaction, with a snapshot. */
+extern List *ddir_capture_remembered(void);
+
+/*
+ * In a transaction: is what was prepared as it was, so that nothing has escaped
+ * us?  (Logical decoding notices by itself.)
+ */
+extern bool ddir_capture_intact(const DdirCapture *c, Oid relid);
+
+/* How old rows of the table are known, for people. */
+extern const char *ddir_capture_identity(const DdirCapture *c, Oid relid);
+
+#endif							/* DDIR_CAPTURE_CAPTURE_H */
