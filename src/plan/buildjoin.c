@@ -63,6 +63,7 @@ member_index(DdirJoinBuild *jb, int rel, Expr *expr, const DdirEquality *eq)
 	{
 		m = &jb->member[i];
 		if (m->rel == rel && m->null_safe == eq->null_safe &&
+			(m->eqop == DDIR_EQUALITY_IMAGE) == (eq->eqop == DDIR_EQUALITY_IMAGE) &&
 			m->collation == eq->collation && equal(m->expr, expr))
 			return i;
 	}
@@ -378,6 +379,9 @@ equality_expr(const DdirEquality *eq)
 {
 	OpExpr	   *op;
 
+	/* keys that are images are exact, and there is room for all (finish.c) */
+	if (eq->eqop == DDIR_EQUALITY_IMAGE)
+		elog(ERROR, "an equality of images is to be tested");
 	op = (OpExpr *) make_opclause(eq->eqop, BOOLOID, false, eq->left_expr, eq->right_expr,
 								  InvalidOid, eq->collation);
 	op->opfuncid = get_opcode(eq->eqop);
@@ -770,7 +774,8 @@ build_anti_by_join(DdirBuild *b, DdirRel *rel)
 
 		key->expr = (Expr *) ddir_rel_var(0, in[1], ++i);
 		/* grouping is by the type's own equality, never across types */
-		key->eqop = InvalidOid;
+		if (key->eqop != DDIR_EQUALITY_IMAGE)
+			key->eqop = InvalidOid;
 	}
 	in[1] = ddir_rel_reduce(in[1], group, NIL, false);
 	i = 0;

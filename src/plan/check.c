@@ -58,11 +58,6 @@ static const DdirRefusalKind kinds[] = {
 		"It uses %s; recursion is not maintained.",
 		"Write the steps out as joins where their number is bounded."
 	},
-	[DDIR_REFUSE_GROUPING_SETS] = {
-		"grouping_sets", UNSUPPORTED, "GROUPING SETS, ROLLUP or CUBE",
-		"It uses %s, which is not maintained.",
-		"Use one GROUP BY for each set, joined by UNION ALL."
-	},
 	[DDIR_REFUSE_SET_RETURNING] = {
 		"set_returning_function", UNSUPPORTED, "a set-returning function",
 		"It calls %s in a select list; rows made by functions are not maintained.",
@@ -74,9 +69,9 @@ static const DdirRefusalKind kinds[] = {
 		"Leave the locking clause out."
 	},
 	[DDIR_REFUSE_LATERAL] = {
-		"lateral", UNSUPPORTED, "LATERAL",
-		"It uses %s with a reference to another item of FROM, which is not maintained.",
-		"Write the subquery so that its condition is a join condition."
+		"lateral", UNSUPPORTED, "a FULL JOIN that refers to what is around it",
+		"It uses %s, which is not maintained.",
+		"Write the reference as a condition of WHERE."
 	},
 	[DDIR_REFUSE_TABLE_FUNCTION] = {
 		"table_function", UNSUPPORTED, "a function in FROM",
@@ -89,50 +84,9 @@ static const DdirRefusalKind kinds[] = {
 		"Filter by a condition on the rows, such as a hash of their key."
 	},
 	[DDIR_REFUSE_FULL_JOIN] = {
-		"full_join", UNSUPPORTED, "FULL JOIN",
-		"It uses %s, which is not maintained.",
+		"full_join", UNSUPPORTED, "FULL JOIN without an equality of both sides",
+		"It uses %s, for which PostgreSQL has no plan.",
 		"Use a LEFT JOIN, and UNION ALL with the other side's rows that NOT EXISTS finds."
-	},
-	[DDIR_REFUSE_OUTER_CONDITION] = {
-		"outer_join_condition", UNSUPPORTED,
-		"a condition on both sides that is not an equality",
-		"An outer join has %s in its ON; between its sides only equalities are maintained.",
-		"Join on equalities; conditions on one side alone may stay in ON."
-	},
-	[DDIR_REFUSE_OUTER_EQUALITY] = {
-		"outer_join_equality", UNSUPPORTED, "an equality of two types",
-		"An outer join compares %s, which are not brought to one type.",
-		"Cast one side to the type of the other."
-	},
-	[DDIR_REFUSE_SCALAR_SUBQUERY] = {
-		"scalar_subquery", UNSUPPORTED, "a subquery used as a value",
-		"It has %s, which is not maintained.",
-		"Join with the subquery in FROM instead."
-	},
-	[DDIR_REFUSE_SUBQUERY_PLACE] = {
-		"subquery_place", UNSUPPORTED, "a subquery inside an expression",
-		"It has %s; EXISTS and IN are maintained as conditions of WHERE, or of an inner join, joined by AND.",
-		"Split the query by UNION ALL, or join with the subquery in FROM."
-	},
-	[DDIR_REFUSE_SUBQUERY_OPERATOR] = {
-		"subquery_operator", UNSUPPORTED, "a comparison with ANY or ALL of a subquery",
-		"It has %s; only IN and NOT IN are maintained.",
-		"Compare with min or max of the subquery, joined in FROM."
-	},
-	[DDIR_REFUSE_CORRELATION] = {
-		"correlated_subquery", UNSUPPORTED, "a subquery correlated by more than equalities",
-		"It has %s; a subquery may mention the query around it only in equalities at the top of its WHERE.",
-		"Correlate by equalities, or join with the subquery in FROM."
-	},
-	[DDIR_REFUSE_CORRELATED_GROUP] = {
-		"correlated_group", UNSUPPORTED, "a correlated subquery that groups, limits or combines its rows",
-		"It has %s, which is not maintained.",
-		"Group the subquery in FROM by the columns it is correlated by, and join with it."
-	},
-	[DDIR_REFUSE_NOT_IN_COLUMNS] = {
-		"not_in_columns", UNSUPPORTED, "NOT IN with more than four columns",
-		"It has %s, whose rules for NULLs would take too many antijoins.",
-		"Use NOT EXISTS."
 	},
 	[DDIR_REFUSE_SYSTEM_COLUMN] = {
 		"system_column", UNSUPPORTED, "a system column",
@@ -442,14 +396,6 @@ name_in(const Query *query, NodeTag tag)
 	return cx.name;
 }
 
-/* GROUP BY () alone is a grouping set that is like no GROUP BY. */
-static bool
-is_empty_grouping(const Query *query)
-{
-	return query->groupClause == NIL && list_length(query->groupingSets) == 1 &&
-		linitial_node(GroupingSet, query->groupingSets)->kind == GROUPING_SET_EMPTY;
-}
-
 void
 ddir_check_query(DdirRefusal *refusal, const Query *query)
 {
@@ -465,8 +411,6 @@ ddir_check_query(DdirRefusal *refusal, const Query *query)
 		ddir_refuse_query(refusal, DDIR_REFUSE_SET_RETURNING, name_in(query, T_FuncExpr));
 	if (query->hasDistinctOn)
 		ddir_refuse_query(refusal, DDIR_REFUSE_DISTINCT_ON, NULL);
-	if (query->groupingSets != NIL && !is_empty_grouping(query))
-		ddir_refuse_query(refusal, DDIR_REFUSE_GROUPING_SETS, NULL);
 	if (!is_no_limit(query->limitCount))
 		ddir_refuse_query(refusal, DDIR_REFUSE_LIMIT, "LIMIT");
 	if (!is_no_offset(query->limitOffset))

@@ -17,7 +17,9 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "plan/lowering.h"
 #include "rows/key.h"
@@ -121,6 +123,8 @@ ddir_equality_of_right(Oid eqop)
 	Oid			right;
 	Oid			of_right;
 
+	if (eqop == DDIR_EQUALITY_IMAGE)
+		return eqop;
 	op_input_types(eqop, &left, &right);
 	if (left == right)
 		return eqop;
@@ -151,6 +155,83 @@ ddir_equality_clause(Expr *left, Expr *right, Oid eqop, Oid collation)
 	OpExpr	   *op = (OpExpr *) make_opclause(eqop, BOOLOID, false, left, right,
 											  InvalidOid, collation);
 
-	set_opfuncid(op);
+	/* of images there is no operator, only keys */
+	if (eqop != DDIR_EQUALITY_IMAGE)
+		set_opfuncid(op);
 	return (Expr *) op;
+}
+
+/*
+ * Keys of both sides may have to stand in one column.  These conversions lose
+ * nothing and never fail, and equality means the same before and after.
+ */
+static bool
+widens(Oid from, Oid to)
+{
+	switch (from)
+	{
+		case INT2OID:
+			return to == INT4OID || to == INT8OID;
+		case INT4OID:
+			return to == INT8OID;
+		case FLOAT4OID:
+			return to == FLOAT8OID;
+		case NAMEOID:
+			return to == TEXTOID;
+		default:
+			return false;
+	}
+}
+
+static Expr *
+widen(Expr *expr, Oid to)
+{
+	Oid			from = exprType((Node *) expr);
+
+	if (from == to)
+		return expr;
+	return (Expr *) coerce_type(NULL, (Node *) expr, from, to, -1, COERCION_IMPLICIT,
+								COERCE_IMPLICIT_CAST, -1);
+}
+
+bool
+ddir_equality_align(Expr **left, Expr **right, Oid *eqop)
+{
+	Oid			types[2];
+	Oid			to;
+
+	op_input_types(*eqop, &types[0], &types[1]);
+	if (types[0] != types[1])
+	{
+		if (widens(types[0], types[1]))
+			to = types[1];
+		else if (widens(types[1], types[0]))
+			to = types[0];
+		else
+			return false;
+		*left = widen(*left, to);
+		*right = widen(*right, to);
+		*eqop = lookup_type_cache(to, TYPECACHE_EQ_OPR)->eq_opr;
+	}
+	else if (exprType((Node *) *left) != exprType((Node *) *right))
+	{
+		/* operators of polymorphic types may be given two that differ */
+		to = exprType((Node *) *right);
+		if (!IsBinaryCoercible(exprType((Node *) *left), to))
+			return false;
+		*left = (Expr *) makeRelabelType(*left, to, -1, exprCollation((Node *) *right),
+										 COERCE_IMPLICIT_CAST);
+	}
+	return true;
+}
+
+Expr *
+ddir_null_test(Expr *expr, NullTestType type)
+{
+	NullTest   *test = makeNode(NullTest);
+
+	test->arg = copyObject(expr);
+	test->nulltesttype = type;
+	test->location = -1;
+	return (Expr *) test;
 }

@@ -140,6 +140,19 @@ check_aggs(DdirLowering *run, DdirRel *rel)
 	}
 }
 
+static bool
+compares_images(List *equalities)
+{
+	ListCell   *lc;
+
+	foreach(lc, equalities)
+	{
+		if (((DdirEquality *) lfirst(lc))->eqop == DDIR_EQUALITY_IMAGE)
+			return true;
+	}
+	return false;
+}
+
 static void
 check_rel(DdirLowering *run, DdirRel *rel, List **seen)
 {
@@ -157,7 +170,8 @@ check_rel(DdirLowering *run, DdirRel *rel, List **seen)
 			run->checked.types = ddir_types_add(run->checked.types,
 												rel->type->col[i].typid);
 	/* arrangements have no wider keys */
-	if (rel->kind == DDIR_REL_ANTI && list_length(rel->equalities) > INDEX_MAX_KEYS)
+	if (list_length(rel->equalities) > INDEX_MAX_KEYS &&
+		(rel->kind == DDIR_REL_ANTI || compares_images(rel->equalities)))
 		ddir_refuse_query(run->refusal, DDIR_REFUSE_EXPRESSION,
 						  psprintf("a comparison of more than %d columns", INDEX_MAX_KEYS));
 	if (rel->kind != DDIR_REL_REDUCE)

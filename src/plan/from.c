@@ -26,12 +26,15 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "plan/lowering.h"
+#include "rows/key.h"
 #include "rows/program.h"
 
 /*
@@ -127,6 +130,20 @@ ddir_from_single(DdirLevel *level, List *exprs)
 	return list_length(inputs) == 1 && all_total(exprs) ? linitial(inputs) : NULL;
 }
 
+DdirInput *
+ddir_from_input_of(DdirLevel *level, DdirFrom *from, List *exprs)
+{
+	DdirInput  *input = ddir_from_single(level, exprs);
+
+	if (input == NULL || !list_member_ptr(from->inputs, input))
+	{
+		ddir_from_collapse(level, from);
+		input = linitial(from->inputs);
+	}
+	ddir_from_settle(level, from);
+	return input;
+}
+
 /*
  * Open FROMs
  */
@@ -161,23 +178,30 @@ ddir_from_add_cond(DdirFrom *from, Expr *clause, bool null_safe)
 	from->conds = lappend(from->conds, cond);
 }
 
-/* Subqueries come last: their lookups are made of rows that all else passed. */
+/*
+ * Subqueries come last: their lookups are made of rows that all else passed.
+ * Those that are values come behind those that only let rows pass.
+ */
 void
 ddir_from_add_quals(DdirLevel *level, DdirFrom *from, List *quals)
 {
+	List	   *values = NIL;
 	ListCell   *lc;
 
 	foreach(lc, quals)
 	{
-		if (ddir_is_sublink(lfirst(lc)))
-			continue;
-		ddir_lower_no_sublinks(level, lfirst(lc));
-		ddir_from_add_cond(from, lfirst(lc), false);
+		if (!checkExprHasSubLink(lfirst(lc)))
+			ddir_from_add_cond(from, lfirst(lc), false);
 	}
 	foreach(lc, quals)
 	{
-		if (ddir_is_sublink(lfirst(lc)))
-			ddir_lower_sublink(level, from, lfirst(lc));
+		if (checkExprHasSubLink(lfirst(lc)) &&
+			(!ddir_is_sublink(lfirst(lc)) || !ddir_lower_sublink(level, from, lfirst(lc))))
+			values = lappend(values, lfirst(lc));
+	}
+	foreach(lc, values)
+	{
+		ddir_from_add_cond(from, ddir_lower_values(level, from, lfirst(lc)), false);
 	}
 }
 
@@ -248,7 +272,14 @@ lookup_sides(DdirLevel *level, DdirCond *cond, Expr **side, DdirInput **input,
 		NodeSetTag(clause, T_OpExpr);
 		*null_safe = true;
 	}
-	if (!ddir_equality_split(clause, &side[0], &side[1], eqop, collation))
+	if (cond->null_safe && ((OpExpr *) clause)->opno == DDIR_EQUALITY_IMAGE)
+	{
+		side[0] = linitial(((OpExpr *) clause)->args);
+		side[1] = lsecond(((OpExpr *) clause)->args);
+		*eqop = DDIR_EQUALITY_IMAGE;
+		*collation = ((OpExpr *) clause)->inputcollid;
+	}
+	else if (!ddir_equality_split(clause, &side[0], &side[1], eqop, collation))
 		return false;
 	for (int i = 0; i < 2; i++)
 	{
@@ -501,25 +532,66 @@ values_type(RangeTblEntry *rte)
 	return ddir_rowtype_make(n, typids, typmods, collations);
 }
 
-static List *
-lower_values_row(DdirLevel *level, List *exprs, bool *constant)
+/* SELECT a, b UNION ALL SELECT ...: each row a query without FROM */
+static Query *
+values_query(RangeTblEntry *rte)
 {
-	List	   *row = NIL;
+	Query	   *query = makeNode(Query);
+	Node	   *all = NULL;
+	bool		several = list_length(rte->values_lists) > 1;
 	ListCell   *lc;
 
-	*constant = true;
-	foreach(lc, exprs)
+	foreach(lc, rte->values_lists)
 	{
-		Expr	   *expr;
+		Query	   *row = makeNode(Query);
+		List	   *exprs = copyObject(lfirst_node(List, lc));
+		RangeTblEntry *entry = makeNode(RangeTblEntry);
+		RangeTblRef *ref = makeNode(RangeTblRef);
+		ListCell   *cell;
 
-		ddir_lower_no_sublinks(level, lfirst(lc));
-		if (ddir_rels_of(lfirst(lc)) != NULL)
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_LATERAL, NULL);
-		expr = ddir_lower_fold(level, lfirst(lc));
-		*constant = *constant && IsA(expr, Const);
-		row = lappend(row, expr);
+		IncrementVarSublevelsUp((Node *) exprs, several ? 2 : 1, 0);
+		row->commandType = CMD_SELECT;
+		row->jointree = makeFromExpr(NIL, NULL);
+		row->hasSubLinks = true;
+		foreach(cell, exprs)
+		{
+			row->targetList = lappend(row->targetList,
+									  makeTargetEntry(lfirst(cell),
+													  foreach_current_index(cell) + 1,
+													  strVal(list_nth(rte->eref->colnames,
+																	  foreach_current_index(cell))),
+													  false));
+		}
+		if (!several)
+			return row;
+		entry->rtekind = RTE_SUBQUERY;
+		entry->subquery = row;
+		entry->eref = makeAlias("row", list_copy(rte->eref->colnames));
+		query->rtable = lappend(query->rtable, entry);
+		ref->rtindex = list_length(query->rtable);
+		if (all)
+		{
+			SetOperationStmt *op = makeNode(SetOperationStmt);
+
+			op->op = SETOP_UNION;
+			op->all = true;
+			op->larg = all;
+			op->rarg = (Node *) ref;
+			op->colTypes = list_copy(rte->coltypes);
+			op->colTypmods = list_copy(rte->coltypmods);
+			op->colCollations = list_copy(rte->colcollations);
+			all = (Node *) op;
+		}
+		else
+		{
+			query->targetList = copyObject(row->targetList);
+			all = (Node *) ref;
+		}
 	}
-	return row;
+	query->commandType = CMD_SELECT;
+	query->jointree = makeFromExpr(NIL, NULL);
+	query->setOperations = all;
+	return query;
 }
 
 /* Rows that are not constant even after folding are made one by one. */
@@ -534,9 +606,17 @@ lower_values(DdirLevel *level, RangeTblEntry *rte)
 
 	foreach(lc, rte->values_lists)
 	{
-		bool		constant;
-		List	   *row = lower_values_row(level, lfirst(lc), &constant);
+		bool		constant = true;
+		List	   *row = NIL;
+		ListCell   *cell;
 
+		foreach(cell, lfirst_node(List, lc))
+		{
+			Expr	   *expr = ddir_lower_fold(level, lfirst(cell));
+
+			constant = constant && IsA(expr, Const);
+			row = lappend(row, expr);
+		}
 		if (constant)
 			constants = lappend(constants, row);
 		else
@@ -566,37 +646,117 @@ table_function_name(RangeTblEntry *rte)
 	return psprintf("%s in FROM", rte->eref->aliasname);
 }
 
-static DdirFrom *
-lower_item(DdirLevel *level, int rti, List *quals)
+/* Of relations whose columns the query names: where they are. */
+static void
+set_place(DdirLevel *level, int rti, DdirInput *input, int natts)
 {
-	RangeTblEntry *rte = rt_fetch(rti, level->query->rtable);
-	DdirRefusal *refusal = level->run->refusal;
-	DdirFrom   *from = palloc0(sizeof(DdirFrom));
-	DdirPlace  *place;
-	DdirRel    *rel = NULL;
-	ListCell   *lc;
+	DdirPlace  *place = &level->place[rti - 1];
 
+	place->input = input;
+	place->offset = 0;
+	place->natts = natts;
+}
+
+/* The query that an entry is, or has to be; NULL if it is none. */
+static Query *
+query_of(RangeTblEntry *rte)
+{
+	if (rte->rtekind == RTE_SUBQUERY)
+		return rte->subquery;
+	if (rte->rtekind == RTE_VALUES &&
+		(checkExprHasSubLink((Node *) rte->values_lists) ||
+		 !bms_is_empty(ddir_rels_of((Node *) rte->values_lists))))
+		return values_query(rte);
+	return NULL;
+}
+
+static DdirRel *
+lower_relation_item(DdirLevel *level, RangeTblEntry *rte)
+{
 	switch (rte->rtekind)
 	{
 		case RTE_RELATION:
-			rel = lower_relation(level, rte);
-			break;
-		case RTE_SUBQUERY:
-			rel = ddir_lower_query(level->run, level, rte->subquery, DDIR_LEVEL_FROM);
-			break;
+			return lower_relation(level, rte);
 		case RTE_VALUES:
-			rel = lower_values(level, rte);
-			break;
+			return lower_values(level, rte);
 		case RTE_CTE:
-			rel = lower_cte(level, rte);
-			break;
+			return lower_cte(level, rte);
+		case RTE_NAMEDTUPLESTORE:
+			return ddir_given_rel(level->run, rte);
 		default:
-			ddir_refuse_query(refusal, DDIR_REFUSE_TABLE_FUNCTION, table_function_name(rte));
+			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_TABLE_FUNCTION,
+							  table_function_name(rte));
 	}
-	place = &level->place[rti - 1];
-	place->input = ddir_from_add_input(from, rel);
-	place->offset = 0;
-	place->natts = rel->type->natts;
+}
+
+/*
+ * Where a domain is all that the subquery refers to, its rows are of bindings
+ * in it, each of which is there once: they stand in the domain's place.
+ */
+static bool
+replace_domain(DdirLevel *level, int rti, DdirBound *bound, DdirFrom *into)
+{
+	DdirPlace  *place;
+	DdirInput  *input;
+	ListCell   *lc;
+
+	if (!bound->by_domain || bound->pairs == NIL)
+		return false;
+	place = &level->place[((Var *) ((DdirPair *) linitial(bound->pairs))->outer)->varno - 1];
+	if (!place->input->domain || place->natts != list_length(bound->pairs))
+		return false;
+	foreach(lc, bound->pairs)
+	{
+		Var		   *var = (Var *) ((DdirPair *) lfirst(lc))->outer;
+
+		if (&level->place[var->varno - 1] != place ||
+			var->varattno != foreach_current_index(lc) + 1)
+			return false;
+	}
+	into->inputs = list_delete_ptr(into->inputs, place->input);
+	input = ddir_from_add_input(into, bound->rel);
+	set_place(level, rti, input, bound->ncolumns);
+	place->input = input;
+	place->offset = bound->ncolumns;
+	into->rels = bms_add_member(into->rels, rti);
+	return true;
+}
+
+static void
+add_lateral(DdirLevel *level, int rti, Query *query, DdirFrom *into)
+{
+	DdirBound  *bound = ddir_lower_bound(level, into, query, DDIR_LEVEL_FROM, NIL);
+	int			n;
+
+	if (replace_domain(level, rti, bound, into))
+		return;
+	n = ddir_from_add_bound(level, into, bound);
+	set_place(level, rti, level->place[n - 1].input, bound->ncolumns);
+	into->rels = bms_add_member(bms_del_member(into->rels, n), rti);
+}
+
+static void
+lower_item(DdirLevel *level, int rti, List *quals, DdirFrom *into)
+{
+	RangeTblEntry *rte = rt_fetch(rti, level->query->rtable);
+	DdirFrom   *from = palloc0(sizeof(DdirFrom));
+	Query	   *query = query_of(rte);
+	DdirRel    *rel;
+	ListCell   *lc;
+
+	/* one that refers to what is before it is joined to that at once */
+	if (query && ddir_vars_of_level((Node *) query, NULL, NIL) != NIL)
+	{
+		add_lateral(level, rti, query, into);
+		ddir_from_add_quals(level, into, quals);
+		return;
+	}
+	if (query)
+		rel = ddir_lower_query(level->run, level, query, DDIR_LEVEL_FROM);
+	else
+		rel = lower_relation_item(level, rte);
+	set_place(level, rti, ddir_from_add_input(from, rel), rel->type->natts);
+	level->place[rti - 1].input->domain = rte->rtekind == RTE_NAMEDTUPLESTORE;
 	from->rels = bms_make_singleton(rti);
 
 	/* row security: nothing else sees rows before it has passed them */
@@ -608,7 +768,7 @@ lower_item(DdirLevel *level, int rti, List *quals)
 			ddir_from_collapse(level, from);
 	}
 	ddir_from_add_quals(level, from, quals);
-	return from;
+	merge_from(into, from);
 }
 
 /*
@@ -637,10 +797,10 @@ take_quals(List **quals, Bitmapset *rels)
 }
 
 /* Inner join of all items. */
-DdirFrom *
-ddir_lower_inner(DdirLevel *level, List *items, List *quals, Bitmapset *nonnull)
+void
+ddir_lower_inner(DdirLevel *level, List *items, List *quals, Bitmapset *nonnull,
+				 DdirFrom *into)
 {
-	DdirFrom   *from = palloc0(sizeof(DdirFrom));
 	ListCell   *lc;
 
 	nonnull = bms_union(nonnull, find_nonnullable_rels((Node *) quals));
@@ -648,28 +808,117 @@ ddir_lower_inner(DdirLevel *level, List *items, List *quals, Bitmapset *nonnull)
 	{
 		Node	   *item = lfirst(lc);
 
-		merge_from(from, ddir_lower_node(level, item,
-										 take_quals(&quals, ddir_rels_in(item)), nonnull));
+		ddir_lower_node(level, item, take_quals(&quals, ddir_rels_in(item)), nonnull, into);
 	}
-	ddir_from_add_quals(level, from, quals);
-	return from;
+	ddir_from_add_quals(level, into, quals);
 }
 
-/* A full join is less than that if rows of NULLs are filtered out above. */
-static DdirFrom *
-lower_full(DdirLevel *level, JoinExpr *join, List *quals, Bitmapset *nonnull)
-{
-	bool		left;
-	bool		right;
+/*
+ * What a join tree refers to
+ */
 
-	nonnull = bms_union(nonnull, find_nonnullable_rels((Node *) quals));
-	left = bms_overlap(nonnull, ddir_rels_in(join->larg));
-	right = bms_overlap(nonnull, ddir_rels_in(join->rarg));
-	if (left)
-		return ddir_lower_outer(level, join->larg, join->rarg, join->quals, quals, nonnull);
-	if (right)
-		return ddir_lower_outer(level, join->rarg, join->larg, join->quals, quals, nonnull);
-	ddir_refuse_query(level->run->refusal, DDIR_REFUSE_FULL_JOIN, NULL);
+/* Conditions of the joins, and the entries themselves, as one list. */
+static List *
+contents_of(DdirLevel *level, Node *node)
+{
+	List	   *contents = NIL;
+	ListCell   *lc;
+
+	if (IsA(node, RangeTblRef))
+	{
+		RangeTblEntry *rte = rt_fetch(((RangeTblRef *) node)->rtindex, level->query->rtable);
+
+		return list_make2(rte->rtekind == RTE_SUBQUERY ? (void *) rte->subquery :
+						  (void *) rte->values_lists, rte->securityQuals);
+	}
+	if (IsA(node, JoinExpr))
+		return lappend(list_concat(contents_of(level, ((JoinExpr *) node)->larg),
+								   contents_of(level, ((JoinExpr *) node)->rarg)),
+					   ((JoinExpr *) node)->quals);
+	foreach(lc, castNode(FromExpr, node)->fromlist)
+	{
+		contents = list_concat(contents, contents_of(level, lfirst(lc)));
+	}
+	return lappend(contents, ((FromExpr *) node)->quals);
+}
+
+List *
+ddir_outside_vars(DdirLevel *level, Node *node)
+{
+	Bitmapset  *inside = ddir_rels_in(node);
+	List	   *vars = NIL;
+	ListCell   *lc;
+
+	foreach(lc, ddir_vars_of_level((Node *) contents_of(level, node), NULL, NIL))
+	{
+		if (!bms_is_member(lfirst_node(Var, lc)->varno, inside))
+			vars = lappend(vars, lfirst(lc));
+	}
+	return vars;
+}
+
+bool
+ddir_node_tree_is_total(DdirLevel *level, Node *node)
+{
+	return ddir_query_is_total((Node *) contents_of(level, node));
+}
+
+Node *
+ddir_bind_node(DdirLevel *level, DdirDomain *domain, int rti, Node *node)
+{
+	Bitmapset  *inside = ddir_rels_in(node);
+	int			i = -1;
+
+	while ((i = bms_next_member(inside, i)) >= 0)
+	{
+		RangeTblEntry *rte = rt_fetch(i, level->query->rtable);
+
+		if (rte->rtekind == RTE_SUBQUERY)
+			rte->subquery = (Query *) ddir_domain_bind(domain, rti, (Node *) rte->subquery);
+		rte->values_lists = (List *) ddir_domain_bind(domain, rti, (Node *) rte->values_lists);
+		rte->securityQuals = (List *) ddir_domain_bind(domain, rti, (Node *) rte->securityQuals);
+	}
+	return ddir_domain_bind(domain, rti, node);
+}
+
+/*
+ * An outer join that refers to what is before it is made for each binding of
+ * that, which its left side begins with.
+ */
+static void
+lower_outer_join(DdirLevel *level, JoinExpr *join, List *quals, Bitmapset *nonnull,
+				 DdirFrom *into)
+{
+	List	   *outside = ddir_outside_vars(level, (Node *) join);
+	DdirFrom   *from = palloc0(sizeof(DdirFrom));
+	DdirDomain *domain = NULL;
+	bool		left = bms_overlap(nonnull, ddir_rels_in(join->larg));
+	bool		right = bms_overlap(nonnull, ddir_rels_in(join->rarg));
+	int			rti = 0;
+
+	if (outside)
+	{
+		domain = ddir_domain_make(level, into, outside, NIL,
+								  !ddir_node_tree_is_total(level, (Node *) join));
+		rti = ddir_from_add_domain(level, from, domain);
+		join = (JoinExpr *) ddir_bind_node(level, domain, rti, (Node *) join);
+	}
+	/* a full join is less than that if rows of NULLs are filtered out above */
+	if (join->jointype == JOIN_LEFT || (join->jointype == JOIN_FULL && left))
+		ddir_lower_outer(level, join->larg, join->rarg, join->quals, quals, nonnull, from);
+	else if (join->jointype == JOIN_RIGHT || right)
+		ddir_lower_outer(level, join->rarg, join->larg, join->quals, quals, nonnull, from);
+	else
+	{
+		if (domain)
+			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_LATERAL,
+							  NULL);
+		ddir_lower_full(level, join->larg, join->rarg, join->quals, from);
+		ddir_from_add_quals(level, from, quals);
+	}
+	merge_from(into, from);
+	if (domain)
+		ddir_from_add_pairs(level, into, domain, rti);
 }
 
 /*
@@ -677,43 +926,39 @@ lower_full(DdirLevel *level, JoinExpr *join, List *quals, Bitmapset *nonnull)
  * nonnull: relations whose rows of NULLs, made by an outer join in it, would
  * be filtered out above; such outer joins are inner ones.
  */
-DdirFrom *
-ddir_lower_node(DdirLevel *level, Node *node, List *quals, Bitmapset *nonnull)
+void
+ddir_lower_node(DdirLevel *level, Node *node, List *quals, Bitmapset *nonnull, DdirFrom *into)
 {
-	JoinExpr   *join;
 	List	   *on;
 
 	check_stack_depth();
 	if (IsA(node, RangeTblRef))
-		return lower_item(level, ((RangeTblRef *) node)->rtindex, quals);
-	if (IsA(node, FromExpr))
+		lower_item(level, ((RangeTblRef *) node)->rtindex, quals, into);
+	else if (IsA(node, FromExpr))
 	{
 		FromExpr   *from = (FromExpr *) node;
 
 		on = ddir_lower_conjuncts(level, from->quals);
-		return ddir_lower_inner(level, from->fromlist, list_concat_copy(quals, on), nonnull);
+		ddir_lower_inner(level, from->fromlist, list_concat_copy(quals, on), nonnull, into);
 	}
-
-	join = castNode(JoinExpr, node);
-	switch (join->jointype)
+	else if (castNode(JoinExpr, node)->jointype == JOIN_INNER)
 	{
-		case JOIN_INNER:
-			on = ddir_lower_conjuncts(level, join->quals);
-			return ddir_lower_inner(level, list_make2(join->larg, join->rarg),
-									list_concat_copy(quals, on), nonnull);
-		case JOIN_LEFT:
-			return ddir_lower_outer(level, join->larg, join->rarg, join->quals, quals,
-									nonnull);
-		case JOIN_RIGHT:
-			return ddir_lower_outer(level, join->rarg, join->larg, join->quals, quals,
-									nonnull);
-		default:
-			return lower_full(level, join, quals, nonnull);
+		JoinExpr   *join = (JoinExpr *) node;
+
+		on = ddir_lower_conjuncts(level, join->quals);
+		ddir_lower_inner(level, list_make2(join->larg, join->rarg),
+						 list_concat_copy(quals, on), nonnull, into);
 	}
+	else
+		lower_outer_join(level, (JoinExpr *) node, quals,
+						 bms_union(nonnull, find_nonnullable_rels((Node *) quals)), into);
 }
 
 DdirFrom *
 ddir_lower_from(DdirLevel *level)
 {
-	return ddir_lower_node(level, (Node *) level->query->jointree, NIL, NULL);
+	DdirFrom   *from = palloc0(sizeof(DdirFrom));
+
+	ddir_lower_node(level, (Node *) level->query->jointree, NIL, NULL, from);
+	return from;
 }

@@ -5,8 +5,9 @@
  *
  * The query is rewritten as for execution, so views are subqueries of it and
  * row security is conditions in it; then each query becomes a relation: FROM and
- * WHERE (from.c, outer.c, sublink.c), GROUP BY (group.c) or UNION (setop.c), the
- * select list and DISTINCT.  ORDER BY without LIMIT means nothing here.
+ * WHERE (from.c, outer.c, sublink.c, value.c), GROUP BY (group.c) or UNION
+ * (setop.c), the select list and DISTINCT.  Subqueries that mention the query
+ * around them are lowered for all its rows at once (apply.c, domain.c).  ORDER BY without LIMIT means nothing here.
  * optimize.c tidies up, finish.c makes sure that what is left can be built.
  *
  * Everything runs as the owner of the view, in a security-restricted context:
@@ -62,20 +63,6 @@ typedef struct VarsContext
 	Mentions	may;
 } VarsContext;
 
-/* Refuse a column that belongs to a query around this one. */
-static void
-refuse_outer(DdirLevel *level, int levelsup)
-{
-	DdirRefusal *refusal = level->run->refusal;
-
-	/* the query whose surroundings it belongs to */
-	for (int i = 1; i < levelsup && level->parent; i++)
-		level = level->parent;
-	if (level->kind == DDIR_LEVEL_SUBLINK)
-		ddir_refuse_query(refusal, DDIR_REFUSE_CORRELATION, NULL);
-	ddir_refuse_query(refusal, DDIR_REFUSE_LATERAL, NULL);
-}
-
 static void
 check_var(Var *var, void *arg)
 {
@@ -84,9 +71,12 @@ check_var(Var *var, void *arg)
 	RangeTblEntry *rte;
 
 	if (var->varlevelsup > (cx->may == CORRELATED ? 1 : 0))
-		refuse_outer(cx->level, var->varlevelsup);
+		elog(ERROR, "column of a query %d levels up is out of place", var->varlevelsup);
 	for (int i = 0; i < var->varlevelsup; i++)
 		level = level->parent;
+	/* of relations that the query has no name for */
+	if (var->varno > list_length(level->query->rtable))
+		return;
 	rte = rt_fetch(var->varno, level->query->rtable);
 	if (var->varattno == InvalidAttrNumber)
 		ddir_refuse_query(level->run->refusal, DDIR_REFUSE_WHOLE_ROW, rte->eref->aliasname);
@@ -151,80 +141,6 @@ List *
 ddir_lower_conjuncts_computed(DdirLevel *level, Node *quals)
 {
 	return conjuncts(level, quals, COMPUTED);
-}
-
-/* A level's range table as the server's deparser wants it. */
-static List *
-deparse_context(DdirLevel *level)
-{
-	PlannedStmt *stmt = makeNode(PlannedStmt);
-	List	   *names = NIL;
-	ListCell   *lc;
-
-	foreach(lc, level->query->rtable)
-	{
-		RangeTblEntry *rte = makeNode(RangeTblEntry);
-
-		rte->rtekind = RTE_VALUES;
-		rte->eref = lfirst_node(RangeTblEntry, lc)->eref;
-		rte->inFromCl = true;
-		stmt->rtable = lappend(stmt->rtable, rte);
-		names = lappend(names, rte->eref->aliasname);
-	}
-	return deparse_context_for_plan_tree(stmt, names);
-}
-
-char *
-ddir_lower_text(DdirLevel *level, Node *expr)
-{
-	List	   *context = deparse_context(level);
-
-	if (checkExprHasSubLink(expr))
-		return NULL;
-	if (level->parent)
-		context = list_concat(context, deparse_context(level->parent));
-	return ddir_text_without_parens(deparse_expression(expr, context, true, false));
-}
-
-static bool
-find_sublink(Node *node, void *arg)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, SubLink))
-	{
-		*(SubLink **) arg = (SubLink *) node;
-		return true;
-	}
-	return expression_tree_walker(node, find_sublink, arg);
-}
-
-void
-ddir_lower_no_sublinks(DdirLevel *level, Node *expr)
-{
-	DdirRefusal *refusal = level->run->refusal;
-	SubLink    *link = NULL;
-
-	if (!find_sublink(expr, &link))
-		return;
-	switch (link->subLinkType)
-	{
-		case EXISTS_SUBLINK:
-			ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_PLACE, "EXISTS inside an expression");
-			break;
-		case ANY_SUBLINK:
-			ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_PLACE, "IN inside an expression");
-			break;
-		case ALL_SUBLINK:
-		case ROWCOMPARE_SUBLINK:
-			ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
-			break;
-		case ARRAY_SUBLINK:
-			ddir_refuse_query(refusal, DDIR_REFUSE_SCALAR_SUBQUERY, "ARRAY of a subquery");
-			break;
-		default:
-			ddir_refuse_query(refusal, DDIR_REFUSE_SCALAR_SUBQUERY, NULL);
-	}
 }
 
 /*
@@ -323,7 +239,7 @@ lower_select(DdirLevel *level)
 	DdirFrom   *from = ddir_lower_from(level);
 	DdirRel    *rel;
 
-	if (query->hasAggs || query->groupClause || query->groupingSets || query->havingQual)
+	if (ddir_query_is_grouped(query))
 		rel = ddir_lower_group(level, from);
 	else
 	{
@@ -336,8 +252,8 @@ lower_select(DdirLevel *level)
 
 			if (tle->resjunk)
 				continue;
-			ddir_lower_no_sublinks(level, (Node *) tle->expr);
-			targets = lappend(targets, ddir_lower_fold(level, tle->expr));
+			targets = lappend(targets,
+							  ddir_lower_values(level, from, ddir_lower_fold(level, tle->expr)));
 		}
 		rel = ddir_from_close(level, from, targets);
 	}
@@ -371,6 +287,7 @@ ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKi
 {
 	DdirLevel  *level = ddir_level_make(run, parent, query, kind);
 	Oid			denied;
+	ListCell   *lc;
 
 	check_stack_depth();
 	denied = ddir_query_denied(query);
@@ -381,6 +298,16 @@ ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKi
 	query->targetList = (List *) ddir_flatten_join_aliases(query, (Node *) query->targetList);
 	query->jointree = (FromExpr *) ddir_flatten_join_aliases(query, (Node *) query->jointree);
 	query->havingQual = ddir_flatten_join_aliases(query, query->havingQual);
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->lateral && rte->rtekind == RTE_SUBQUERY)
+			rte->subquery = (Query *) ddir_flatten_join_aliases(query, (Node *) rte->subquery);
+		if (rte->lateral && rte->rtekind == RTE_VALUES)
+			rte->values_lists = (List *) ddir_flatten_join_aliases(query,
+																   (Node *) rte->values_lists);
+	}
 
 	return with_names(query->setOperations ? ddir_lower_setop(level) : lower_select(level),
 					  query);

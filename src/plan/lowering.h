@@ -2,7 +2,7 @@
  *
  * lowering.h
  *	  What the files that lower a Query share (lower.c, from.c, outer.c,
- *	  sublink.c, group.c, setop.c, finish.c).
+ *	  sublink.c, value.c, apply.c, domain.c, group.c, setop.c, finish.c).
  *
  * While a FROM clause is lowered it is *open*: a list of inputs yet to be
  * joined and of conditions yet to be placed.  Inner joins and WHERE only add
@@ -36,6 +36,7 @@ typedef struct DdirLowering
 	DdirRefusal *refusal;
 	DdirLowered *result;
 	List	   *scans;			/* of DdirRel *, one per relation */
+	List	   *given;			/* of DdirRel *: see domain.c */
 	List	   *inlined;		/* of PlanInvalItem *: functions, also inlined
 								 * ones */
 } DdirLowering;
@@ -56,6 +57,8 @@ typedef struct DdirInput
 	List	   *filters;		/* quals over it alone, Var(1, a), to be
 								 * applied */
 	int			index;			/* when the FROM is closed */
+	bool		domain;			/* it is one, perhaps filtered: rows are
+								 * different */
 } DdirInput;
 
 /* Where the columns of a range table entry are. */
@@ -106,7 +109,32 @@ typedef struct DdirPair
 	Expr	   *inner;			/* over another relation, Var(1, a) */
 	Oid			eqop;			/* outer eqop inner */
 	Oid			collation;
+	bool		null_safe;
 } DdirPair;
+
+/* What equates a subquery to the query around it. */
+typedef struct DdirCorrelation
+{
+	List	   *pairs;			/* of DdirPair *; inner: of the subquery */
+	List	   *outer;			/* conditions on the query around alone */
+} DdirCorrelation;
+
+/* Columns of a query, and the different values they have in its rows. */
+typedef struct DdirDomain
+{
+	List	   *vars;
+	List	   *eqops;			/* by which values are the same; as images are */
+	DdirRel    *rel;			/* a column for each */
+} DdirDomain;
+
+/* A subquery as a relation of its own, to be joined by the pairs. */
+typedef struct DdirBound
+{
+	DdirRel    *rel;
+	int			ncolumns;		/* of the subquery; those of pairs come behind */
+	List	   *pairs;			/* inner: Var(1, a) of rel */
+	bool		by_domain;		/* it has only bindings that are around it */
+} DdirBound;
 
 /* lower.c */
 extern DdirLevel *ddir_level_make(DdirLowering *run, DdirLevel *parent, Query *query,
@@ -127,15 +155,6 @@ extern List *ddir_lower_correlated(DdirLevel *level, Node *quals);
 extern Expr *ddir_lower_fold_computed(DdirLevel *level, Expr *expr);
 extern List *ddir_lower_conjuncts_computed(DdirLevel *level, Node *quals);
 
-/* Refuse a subquery that stands where it cannot. */
-extern void ddir_lower_no_sublinks(DdirLevel *level, Node *expr);
-
-/*
- * An expression of this level, or with columns of the level around it, as the
- * query has it; NULL if it contains a subquery.
- */
-extern char *ddir_lower_text(DdirLevel *level, Node *expr);
-
 /* Keys of the first n columns of rel; eqops: of them, 0 or NIL = the types' own. */
 extern List *ddir_column_keys(DdirRel *rel, int n, List *eqops);
 
@@ -147,9 +166,21 @@ extern DdirRel *ddir_lower_distinct(DdirLevel *level, DdirRel *rel, List *eqops)
 
 /* from.c */
 extern DdirFrom *ddir_lower_from(DdirLevel *level);
-extern DdirFrom *ddir_lower_node(DdirLevel *level, Node *node, List *quals, Bitmapset *nonnull);
-extern DdirFrom *ddir_lower_inner(DdirLevel *level, List *items, List *quals,
-								  Bitmapset *nonnull);
+
+/* Add what a join tree has to an open FROM, which it may refer to. */
+extern void ddir_lower_node(DdirLevel *level, Node *node, List *quals, Bitmapset *nonnull,
+							DdirFrom *into);
+extern void ddir_lower_inner(DdirLevel *level, List *items, List *quals, Bitmapset *nonnull,
+							 DdirFrom *into);
+
+/* Columns of other relations that a join tree refers to. */
+extern List *ddir_outside_vars(DdirLevel *level, Node *node);
+
+/* The join tree with columns of the domain in place of those it is of. */
+extern Node *ddir_bind_node(DdirLevel *level, DdirDomain *domain, int rti, Node *node);
+
+/* Can what the join tree computes raise errors? */
+extern bool ddir_node_tree_is_total(DdirLevel *level, Node *node);
 
 /* Join all that is in it; the targets become the columns. */
 extern DdirRel *ddir_from_close(DdirLevel *level, DdirFrom *from, List *targets);
@@ -170,6 +201,9 @@ extern void ddir_from_add_quals(DdirLevel *level, DdirFrom *from, List *quals);
 
 /* The one input all expressions are over, if they are total; else NULL. */
 extern DdirInput *ddir_from_single(DdirLevel *level, List *exprs);
+
+/* The same made so, by joining all that is in it if need be; settled. */
+extern DdirInput *ddir_from_input_of(DdirLevel *level, DdirFrom *from, List *exprs);
 
 /* An expression over a single input as one with Var(1, a). */
 extern Expr *ddir_from_resolve_single(DdirLevel *level, Expr *expr, DdirInput *input);
@@ -200,14 +234,79 @@ extern DdirEquality *ddir_equality_make(int left, Expr *left_expr, int right, Ex
 /* make "outer = inner"; used for conditions of our own */
 extern Expr *ddir_equality_clause(Expr *left, Expr *right, Oid eqop, Oid collation);
 
+/*
+ * Bring both sides to one type without loss, and the operator with them; false
+ * if that cannot be.
+ */
+extern bool ddir_equality_align(Expr **left, Expr **right, Oid *eqop);
+
+/* expr IS NULL, IS NOT NULL; a copy of it */
+extern Expr *ddir_null_test(Expr *expr, NullTestType type);
+
 /* outer.c */
-extern DdirFrom *ddir_lower_outer(DdirLevel *level, Node *left, Node *right, Node *on,
-								  List *quals, Bitmapset *nonnull);
+extern void ddir_lower_outer(DdirLevel *level, Node *left, Node *right, Node *on,
+							 List *quals, Bitmapset *nonnull, DdirFrom *into);
+extern void ddir_lower_full(DdirLevel *level, Node *left, Node *right, Node *on,
+							DdirFrom *into);
+
+/* domain.c */
+/* Columns of a query in something of it, subqueries too; rels: NULL = of any. */
+extern List *ddir_vars_of_level(Node *node, Bitmapset *rels, List *vars);
+extern bool ddir_query_is_total(Node *node);
+extern Oid	ddir_image_equality(Node *expr);
+extern DdirDomain *ddir_domain_make(DdirLevel *level, DdirFrom *from, List *vars, List *also,
+									bool passed);
+extern Node *ddir_domain_bind(DdirDomain *domain, int rti, Node *node);
+
+/* As an input; the range table index of its columns. */
+extern int	ddir_from_add_domain(DdirLevel *level, DdirFrom *from, DdirDomain *domain);
+
+/* Its columns are those of the domain. */
+extern void ddir_from_add_pairs(DdirLevel *level, DdirFrom *from, DdirDomain *domain, int rti);
+
+/* The subquery with the domain in its FROM and its columns behind its own. */
+extern Query *ddir_domain_bind_query(DdirLowering *run, DdirDomain *domain, DdirRel *bindings,
+									 Query *query);
+extern DdirRel *ddir_given_rel(DdirLowering *run, const RangeTblEntry *rte);
+
+/* What an aggregate without GROUP BY has a row for; NULL: one row. */
+extern DdirRel *ddir_query_bindings(DdirLevel *level);
+extern bool ddir_query_is_grouped(const Query *query);
+extern bool ddir_query_needs_no_rows(const Query *query);
+extern void ddir_query_carry(DdirLowering *run, Query *query, List *exprs, List *eqops,
+							 DdirRel *bindings);
+
+/* apply.c */
+/*
+ * Take what equates the subquery to the level around it out of its conditions;
+ * true if it mentions nothing else of that level.
+ */
+extern bool ddir_correlation_extract(DdirLevel *level, Query *query, DdirCorrelation *c);
+extern DdirBound *ddir_lower_bound(DdirLevel *level, DdirFrom *from, Query *query,
+								   DdirLevelKind kind, List *guard);
+
+/* As an input, with its conditions; the range table index of its columns. */
+extern int	ddir_from_add_bound(DdirLevel *level, DdirFrom *from, DdirBound *bound);
+
+/* an expression of a subquery that mentions only the level around it, as that's */
+extern Expr *ddir_as_outer(Expr *expr);
 
 /* sublink.c */
-/* Is this a condition that ddir_lower_sublink takes? */
+/* Is this a condition that ddir_lower_sublink may take?  It may not: false. */
 extern bool ddir_is_sublink(Node *qual);
-extern void ddir_lower_sublink(DdirLevel *level, DdirFrom *from, Node *qual);
+extern bool ddir_lower_sublink(DdirLevel *level, DdirFrom *from, Node *qual);
+
+/* no GROUP BY, set operation or the like, and all rows of it */
+extern bool ddir_query_is_plain(const Query *query);
+
+/*
+ * Drop what makes no difference to whether there is a row (EXISTS) or which
+ * values there are (in).
+ */
+extern void ddir_query_simplify(Query *query, bool in);
+
+/* value.c */
+extern Expr *ddir_lower_values(DdirLevel *level, DdirFrom *from, Expr *expr);
 
 /* group.c */
 extern DdirRel *ddir_lower_group(DdirLevel *level, DdirFrom *from);

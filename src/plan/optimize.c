@@ -11,6 +11,7 @@
  *	Map below a Join				- its expressions are computed above
  *	Reduce over Map without quals	- takes the Map's expressions in
  *	Union in Union					- one union
+ *	Distinct over equal groups		- is left out
  *	one empty row in a Join			- is left out
  *
  * Only relations that nobody else reads are taken in.  No expression is made
@@ -435,6 +436,48 @@ refs_of(List *rels, List *refs, DdirRel *rel)
 	return 1;					/* made in this round */
 }
 
+static List *
+key_exprs(DdirRel *rel)
+{
+	List	   *exprs = NIL;
+	ListCell   *lc;
+
+	foreach(lc, rel->keys)
+	{
+		exprs = lappend(exprs, ((DdirGroupKey *) lfirst(lc))->expr);
+	}
+	return exprs;
+}
+
+/* Are the rows it makes different those of groups by the same keys? */
+static bool
+is_distinct_already(DdirRel *rel)
+{
+	DdirRel    *groups = rel->input[0];
+	Bitmapset  *seen = NULL;
+	ListCell   *lc;
+
+	if (rel->aggs != NIL || rel->keys == NIL || groups->kind != DDIR_REL_REDUCE)
+		return false;
+	foreach(lc, rel->keys)
+	{
+		DdirGroupKey *key = lfirst(lc);
+		DdirGroupKey *group;
+		int			i;
+
+		if (!IsA(key->expr, Var))
+			return false;
+		i = ((Var *) key->expr)->varattno - 1;
+		if (i >= list_length(groups->keys))
+			return false;
+		group = list_nth(groups->keys, i);
+		if (group->eqop != key->eqop || group->collation != key->collation)
+			return false;
+		seen = bms_add_member(seen, i);
+	}
+	return bms_num_members(seen) == list_length(groups->keys);
+}
+
 /* One step on this relation, if there is one. */
 static bool
 simplify(DdirRel *rel, List *rels, List *refs)
@@ -465,6 +508,11 @@ simplify(DdirRel *rel, List *rels, List *refs)
 		if (rel->kind == DDIR_REL_JOIN && input->kind == DDIR_REL_MAP &&
 			merge_join_map(rel, i))
 			return true;
+	}
+	if (rel->kind == DDIR_REL_REDUCE && is_distinct_already(rel))
+	{
+		become(rel, ddir_rel_map(rel->input[0], NIL, key_exprs(rel)));
+		return true;
 	}
 	return rel->kind == DDIR_REL_JOIN && push_quals(rel);
 }

@@ -26,6 +26,15 @@
  * is tested on matched rows only, c raises no error where the server would not
  * have evaluated it.
  *
+ * Any other condition, and a right side that refers to the left one (LATERAL),
+ * is a matter of the columns of L that are mentioned: their domain (domain.c) is
+ * put into R, and the conditions with it.
+ *
+ *	R'	(d, columns of R)	the domain joined with R on all conditions
+ *	N	(d, NULLs)			the bindings that R' does not have
+ *
+ * A full join is the left join, and the rows of R that have no match in L.
+ *
  * src/plan/outer.c
  *
  *-------------------------------------------------------------------------
@@ -37,10 +46,8 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
-#include "parser/parse_coerce.h"
-#include "utils/builtins.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 #include "plan/lowering.h"
 
@@ -53,87 +60,49 @@ typedef struct OnClause
 	List	   *collations;
 	List	   *left;			/* conditions on the left side alone */
 	List	   *right;			/* on the right side alone, and constants */
+	List	   *mixed;			/* all others */
+	DdirRel    *domain;			/* the keys are its columns, and NULLs match */
 } OnClause;
 
-/*
- * Types
- */
-
-/*
- * Keys of both sides stand in one column of X.  These conversions lose nothing
- * and never fail, and equality means the same before and after.
- */
+/* left = right, as a key; false if it cannot be one */
 static bool
-widens(Oid from, Oid to)
+add_key(OnClause *on, Node *clause, Bitmapset *left_rels, Bitmapset *right_rels)
 {
-	switch (from)
+	Expr	   *left;
+	Expr	   *right;
+	Oid			eqop;
+	Oid			collation;
+	Bitmapset  *of_left;
+	Bitmapset  *of_right;
+
+	if (checkExprHasSubLink(clause) ||
+		!ddir_equality_split(clause, &left, &right, &eqop, &collation))
+		return false;
+	of_left = ddir_rels_of((Node *) left);
+	of_right = ddir_rels_of((Node *) right);
+	if (of_left && of_right && bms_is_subset(of_right, left_rels) &&
+		bms_is_subset(of_left, right_rels))
 	{
-		case INT2OID:
-			return to == INT4OID || to == INT8OID;
-		case INT4OID:
-			return to == INT8OID;
-		case FLOAT4OID:
-			return to == FLOAT8OID;
-		case NAMEOID:
-			return to == TEXTOID;
-		default:
-			return false;
+		Expr	   *other = left;
+
+		left = right;
+		right = other;
+		eqop = ddir_equality_commute(eqop);
 	}
-}
-
-static Expr *
-widen(Expr *expr, Oid to)
-{
-	Oid			from = exprType((Node *) expr);
-
-	if (from == to)
-		return expr;
-	return (Expr *) coerce_type(NULL, (Node *) expr, from, to, -1, COERCION_IMPLICIT,
-								COERCE_IMPLICIT_CAST, -1);
-}
-
-static void
-add_key(DdirLevel *level, OnClause *on, Expr *left, Expr *right, Oid eqop, Oid collation)
-{
-	Oid			types[2];
-	Oid			to;
-
-	op_input_types(eqop, &types[0], &types[1]);
-	if (types[0] != types[1])
-	{
-		if (widens(types[0], types[1]))
-			to = types[1];
-		else if (widens(types[1], types[0]))
-			to = types[0];
-		else
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_OUTER_EQUALITY,
-							  psprintf("%s and %s", format_type_be(types[0]),
-									   format_type_be(types[1])));
-		left = widen(left, to);
-		right = widen(right, to);
-		eqop = lookup_type_cache(to, TYPECACHE_EQ_OPR)->eq_opr;
-	}
-	else if (exprType((Node *) left) != exprType((Node *) right))
-	{
-		/* operators of polymorphic types may be given two that differ */
-		types[0] = exprType((Node *) left);
-		to = exprType((Node *) right);
-		if (!IsBinaryCoercible(types[0], to))
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_OUTER_EQUALITY,
-							  psprintf("%s and %s", format_type_be(types[0]),
-									   format_type_be(to)));
-		left = (Expr *) makeRelabelType(left, to, -1, exprCollation((Node *) right),
-										COERCE_IMPLICIT_CAST);
-	}
+	else if (!of_left || !of_right || !bms_is_subset(of_left, left_rels) ||
+			 !bms_is_subset(of_right, right_rels))
+		return false;
+	if (!ddir_equality_align(&left, &right, &eqop))
+		return false;
 	on->left_keys = lappend(on->left_keys, left);
 	on->right_keys = lappend(on->right_keys, right);
 	on->eqops = lappend_oid(on->eqops, eqop);
 	on->collations = lappend_oid(on->collations, collation);
+	return true;
 }
 
 static void
-sort_on(DdirLevel *level, OnClause *on, List *conjuncts, Bitmapset *left_rels,
-		Bitmapset *right_rels)
+sort_on(OnClause *on, List *conjuncts, Bitmapset *left_rels, Bitmapset *right_rels)
 {
 	ListCell   *lc;
 
@@ -141,55 +110,47 @@ sort_on(DdirLevel *level, OnClause *on, List *conjuncts, Bitmapset *left_rels,
 	{
 		Node	   *clause = lfirst(lc);
 		Bitmapset  *of = ddir_rels_of(clause);
-		Expr	   *left;
-		Expr	   *right;
-		Oid			eqop;
-		Oid			collation;
-		Bitmapset  *of_left;
-		Bitmapset  *of_right;
 
 		if (bms_is_subset(of, right_rels))
-		{
 			on->right = lappend(on->right, clause);
-			continue;
-		}
-		ddir_lower_no_sublinks(level, clause);
-		if (bms_is_subset(of, left_rels))
-		{
+		else if (bms_is_subset(of, left_rels) && !checkExprHasSubLink(clause))
 			on->left = lappend(on->left, clause);
-			continue;
-		}
-		if (!ddir_equality_split(clause, &left, &right, &eqop, &collation))
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_OUTER_CONDITION,
-							  ddir_lower_text(level, clause));
-		of_left = ddir_rels_of((Node *) left);
-		of_right = ddir_rels_of((Node *) right);
-		if (of_left && of_right && bms_is_subset(of_left, left_rels) &&
-			bms_is_subset(of_right, right_rels))
-			add_key(level, on, left, right, eqop, collation);
-		else if (of_left && of_right && bms_is_subset(of_right, left_rels) &&
-				 bms_is_subset(of_left, right_rels))
-			add_key(level, on, right, left, ddir_equality_commute(eqop), collation);
-		else
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_OUTER_CONDITION,
-							  ddir_lower_text(level, clause));
+		else if (!add_key(on, clause, left_rels, right_rels))
+			on->mixed = lappend(on->mixed, clause);
 	}
+}
+
+/*
+ * Put the domain of these columns of the left side into the right one.  Its
+ * columns are the keys.  The conditions with the domain's columns in place of
+ * the left side's.
+ */
+static List *
+bind_right(DdirLevel *level, OnClause *on, List *conjuncts, List *vars, bool passed,
+		   DdirFrom *left, DdirFrom *right, Node **right_node)
+{
+	DdirDomain *domain = ddir_domain_make(level, left, vars, NIL, passed);
+	int			rti = ddir_from_add_domain(level, right, domain);
+	ListCell   *lc;
+
+	memset(on, 0, sizeof(*on));
+	on->domain = domain->rel;
+	on->left_keys = vars;
+	on->eqops = domain->eqops;
+	foreach(lc, vars)
+	{
+		on->right_keys = lappend(on->right_keys,
+								 ddir_rel_var(rti - 1, domain->rel, foreach_current_index(lc) + 1));
+		on->collations = lappend_oid(on->collations, lfirst_node(Var, lc)->varcollid);
+	}
+	if (right_node)
+		*right_node = ddir_bind_node(level, domain, rti, *right_node);
+	return (List *) ddir_domain_bind(domain, rti, (Node *) conjuncts);
 }
 
 /*
  * Parts of X
  */
-
-static Expr *
-not_null(Expr *expr)
-{
-	NullTest   *test = makeNode(NullTest);
-
-	test->arg = expr;
-	test->nulltesttype = IS_NOT_NULL;
-	test->location = -1;
-	return (Expr *) test;
-}
 
 /* R': keys, perhaps "matched", all columns of the right side. */
 static DdirRel *
@@ -206,7 +167,8 @@ make_matches(DdirLevel *level, OnClause *on, DdirFrom *right)
 	{
 		Expr	   *key = ddir_from_resolve_single(level, lfirst(lc), input);
 
-		quals = lappend(quals, not_null(key));
+		if (on->domain == NULL)
+			quals = lappend(quals, ddir_null_test(key, IS_NOT_NULL));
 		targets = lappend(targets, key);
 	}
 	if (on->left)
@@ -243,6 +205,8 @@ make_left_keys(DdirLevel *level, OnClause *on, DdirFrom *left)
 	List	   *exprs = NIL;
 	ListCell   *lc;
 
+	if (on->domain)
+		return on->domain;
 	if (on->left_keys == NIL)
 		return ddir_rel_constant(ddir_rowtype_from_exprs(NIL), list_make1(NIL));
 
@@ -250,13 +214,7 @@ make_left_keys(DdirLevel *level, OnClause *on, DdirFrom *left)
 	 * Keys that can raise an error, or that take more than one input, are
 	 * made of rows that have passed all that is known of the left side.
 	 */
-	input = ddir_from_single(level, on->left_keys);
-	if (input == NULL)
-	{
-		ddir_from_collapse(level, left);
-		input = linitial(left->inputs);
-	}
-	ddir_from_settle(level, left);
+	input = ddir_from_input_of(level, left, on->left_keys);
 	foreach(lc, on->left_keys)
 	{
 		exprs = lappend(exprs, ddir_from_resolve_single(level, lfirst(lc), input));
@@ -309,7 +267,8 @@ make_completed(DdirLevel *level, OnClause *on, DdirRel *matches, DdirRel *left_k
 							 ddir_equality_make(0, (Expr *) ddir_rel_var(0, left_keys, i + 1),
 												1, (Expr *) ddir_rel_var(1, matches, i + 1),
 												list_nth_oid(on->eqops, i),
-												list_nth_oid(on->collations, i), false));
+												list_nth_oid(on->collations, i),
+												on->domain != NULL));
 	matches->colnames = names_of(on, matches);
 	parts[0] = matches;
 	parts[1] = complete(ddir_rel_anti(left_keys, matches, equalities, NIL), n,
@@ -352,35 +311,97 @@ matched_clause(OnClause *on, Var *matched)
 }
 
 /*
- * The open join of both sides.
+ * Add X to the open join that the left side is, with the right side's columns
+ * in it; R'.
+ */
+static DdirRel *
+add_completed(DdirLevel *level, OnClause *on, DdirFrom *left, DdirFrom *right)
+{
+	DdirRel    *matches = make_matches(level, on, right);
+	DdirRel    *left_keys = make_left_keys(level, on, left);
+	DdirInput  *x = ddir_from_add_input(left, make_completed(level, on, matches, left_keys));
+	int			n = list_length(on->left_keys);
+	int			keys = ddir_level_add_place(level, x, 0, n + (on->left ? 1 : 0));
+	int			rti = -1;
+
+	for (int i = 0; i < n; i++)
+		ddir_from_add_cond(left,
+						   ddir_equality_clause(list_nth(on->left_keys, i),
+												(Expr *) ddir_rel_var(keys - 1, x->rel, i + 1),
+												list_nth_oid(on->eqops, i),
+												list_nth_oid(on->collations, i)),
+						   true);
+	if (on->left)
+		ddir_from_add_cond(left, matched_clause(on, ddir_rel_var(keys - 1, x->rel, n + 1)),
+						   false);
+
+	/* the right side's columns are those of X behind the keys */
+	n += on->left ? 1 : 0;
+	while ((rti = bms_next_member(right->rels, rti)) >= 0)
+	{
+		level->place[rti - 1].input = x;
+		level->place[rti - 1].offset += n;
+	}
+	left->rels = bms_union(left->rels, right->rels);
+	return matches;
+}
+
+/* The right side with all conditions, joined with what it needs of the left. */
+static void
+lower_bound_right(DdirLevel *level, OnClause *on, List *conjuncts, List *lateral,
+				  DdirFrom *left, Bitmapset *left_rels, DdirFrom *right, Node *right_node)
+{
+	Bitmapset  *right_rels = ddir_rels_in(right_node);
+	bool		total = ddir_query_is_total((Node *) conjuncts) &&
+	ddir_node_tree_is_total(level, right_node);
+	Bitmapset  *nonnull = find_nonnullable_rels((Node *) conjuncts);
+	List	   *own = NIL;
+	List	   *rest = NIL;
+	ListCell   *lc;
+
+	conjuncts = bind_right(level, on, conjuncts,
+						   ddir_vars_of_level((Node *) conjuncts, left_rels, lateral), !total,
+						   left, right, &right_node);
+	foreach(lc, conjuncts)
+	{
+		Bitmapset  *of = ddir_rels_of(lfirst(lc));
+
+		if (!bms_is_empty(of) && bms_is_subset(of, right_rels))
+			own = lappend(own, lfirst(lc));
+		else
+			rest = lappend(rest, lfirst(lc));
+	}
+	ddir_lower_node(level, right_node, own, nonnull, right);
+	ddir_from_add_quals(level, right, rest);
+}
+
+/*
+ * Left join, added to an empty FROM or one of a domain.
  *
  * The conditions of levels above that are on the left side alone filter it.
  * If they refuse rows of NULLs from the right side, the join is an inner one.
  */
-DdirFrom *
+void
 ddir_lower_outer(DdirLevel *level, Node *left_node, Node *right_node, Node *on_node,
-				 List *quals, Bitmapset *nonnull)
+				 List *quals, Bitmapset *nonnull, DdirFrom *left)
 {
-	Bitmapset  *left_rels = ddir_rels_in(left_node);
+	Bitmapset  *left_rels = bms_union(ddir_rels_in(left_node), left->rels);
 	Bitmapset  *right_rels = ddir_rels_in(right_node);
 	List	   *conjuncts = ddir_lower_conjuncts(level, on_node);
+	List	   *lateral = ddir_outside_vars(level, right_node);
 	List	   *left_quals = NIL;
 	List	   *above = NIL;
 	OnClause	on = {0};
-	DdirFrom   *left;
-	DdirFrom   *right;
-	DdirRel    *matches;
-	DdirRel    *left_keys;
-	DdirInput  *x;
-	int			n;
-	int			rti;
+	DdirFrom   *right = palloc0(sizeof(DdirFrom));
 	ListCell   *lc;
 
 	nonnull = bms_union(nonnull, find_nonnullable_rels((Node *) quals));
 	if (bms_overlap(nonnull, right_rels))
-		return ddir_lower_inner(level, list_make2(left_node, right_node),
-								list_concat_copy(quals, conjuncts), nonnull);
-
+	{
+		ddir_lower_inner(level, list_make2(left_node, right_node),
+						 list_concat_copy(quals, conjuncts), nonnull, left);
+		return;
+	}
 	foreach(lc, quals)
 	{
 		Bitmapset  *of = ddir_rels_of(lfirst(lc));
@@ -390,38 +411,168 @@ ddir_lower_outer(DdirLevel *level, Node *left_node, Node *right_node, Node *on_n
 		else
 			above = lappend(above, lfirst(lc));
 	}
-	sort_on(level, &on, conjuncts, left_rels, right_rels);
+	sort_on(&on, conjuncts, left_rels, right_rels);
 
-	left = ddir_lower_node(level, left_node, left_quals, nonnull);
-	right = ddir_lower_node(level, right_node, on.right,
-							find_nonnullable_rels((Node *) conjuncts));
-	matches = make_matches(level, &on, right);
-	left_keys = make_left_keys(level, &on, left);
-
-	n = list_length(on.left_keys);
-	x = ddir_from_add_input(left, make_completed(level, &on, matches, left_keys));
-	rti = ddir_level_add_place(level, x, 0, n + (on.left ? 1 : 0));
-	for (int i = 0; i < n; i++)
-		ddir_from_add_cond(left,
-						   ddir_equality_clause(list_nth(on.left_keys, i),
-												(Expr *) ddir_rel_var(rti - 1, x->rel, i + 1),
-												list_nth_oid(on.eqops, i),
-												list_nth_oid(on.collations, i)),
-						   true);
-	if (on.left)
-		ddir_from_add_cond(left, matched_clause(&on, ddir_rel_var(rti - 1, x->rel, n + 1)),
-						   false);
-
-	/* the right side's columns are those of X behind the keys */
-	n += on.left ? 1 : 0;
-	rti = -1;
-	while ((rti = bms_next_member(right->rels, rti)) >= 0)
-	{
-		level->place[rti - 1].input = x;
-		level->place[rti - 1].offset += n;
-	}
-	left->rels = bms_union(left->rels, right->rels);
-
+	ddir_lower_node(level, left_node, left_quals, nonnull, left);
+	if (on.mixed || lateral)
+		lower_bound_right(level, &on, conjuncts, lateral, left, left_rels, right, right_node);
+	else
+		ddir_lower_node(level, right_node, on.right, find_nonnullable_rels((Node *) conjuncts),
+						right);
+	add_completed(level, &on, left, right);
 	ddir_from_add_quals(level, left, above);
-	return left;
+}
+
+/*
+ * Full joins
+ */
+
+/* PostgreSQL can hash by one of the conditions, or merge by all of them. */
+static void
+check_full(DdirLevel *level, List *conjuncts, Bitmapset *left_rels, Bitmapset *right_rels)
+{
+	bool		hashed = false;
+	bool		merged = true;
+	ListCell   *lc;
+
+	foreach(lc, conjuncts)
+	{
+		OpExpr	   *op = lfirst(lc);
+		Bitmapset  *of[2] = {NULL, NULL};
+		Oid			type;
+
+		if (IsA(op, Const))
+			continue;
+		if (IsA(op, OpExpr) && list_length(op->args) == 2)
+			for (int i = 0; i < 2; i++)
+				of[i] = ddir_rels_of(list_nth(op->args, i));
+		if (bms_is_empty(of[0]) || bms_is_empty(of[1]) ||
+			!((bms_is_subset(of[0], left_rels) && bms_is_subset(of[1], right_rels)) ||
+			  (bms_is_subset(of[1], left_rels) && bms_is_subset(of[0], right_rels))))
+		{
+			merged = false;
+			continue;
+		}
+		type = exprType(linitial(op->args));
+		hashed = hashed || op_hashjoinable(op->opno, type);
+		merged = merged && op_mergejoinable(op->opno, type);
+	}
+	if (!hashed && !merged)
+		ddir_refuse_query(level->run->refusal, DDIR_REFUSE_FULL_JOIN, NULL);
+}
+
+/* Exprs over one of two inputs as the n-th of an equality's */
+static List *
+resolved(DdirLevel *level, List *exprs, DdirInput *input, int n)
+{
+	List	   *result = (List *) ddir_from_resolve_single(level, (Expr *) exprs, input);
+
+	ChangeVarNodes((Node *) result, 1, n, 0);
+	return result;
+}
+
+static DdirRel *
+antijoin_on(DdirRel *left, DdirRel *right, List *left_exprs, List *right_exprs, List *eqops,
+			bool null_safe)
+{
+	List	   *equalities = NIL;
+
+	for (int i = 0; i < list_length(left_exprs); i++)
+	{
+		Expr	   *expr = list_nth(left_exprs, i);
+
+		equalities = lappend(equalities,
+							 ddir_equality_make(0, expr, 1, list_nth(right_exprs, i),
+												list_nth_oid(eqops, i),
+												exprCollation((Node *) expr), null_safe));
+	}
+	return ddir_rel_anti(left, right, equalities, NIL);
+}
+
+/* Rows of the right side as those of the full join: NULLs left of them */
+static DdirRel *
+right_alone(DdirLevel *level, Bitmapset *rels, Bitmapset *right_rels, DdirRel *rel,
+			DdirRel *joined)
+{
+	List	   *targets = NIL;
+	int			a = 0;
+	int			rti = -1;
+
+	while ((rti = bms_next_member(rels, rti)) >= 0)
+	{
+		for (int i = 0; i < level->place[rti - 1].natts; i++)
+		{
+			DdirColumnType *col = &joined->type->col[list_length(targets)];
+
+			if (bms_is_member(rti, right_rels))
+				targets = lappend(targets, ddir_rel_var(0, rel, ++a));
+			else
+				targets = lappend(targets, makeNullConst(col->typid, col->typmod,
+														 col->collation));
+		}
+	}
+	return ddir_rel_map(rel, NIL, targets);
+}
+
+void
+ddir_lower_full(DdirLevel *level, Node *left_node, Node *right_node, Node *on_node,
+				DdirFrom *left)
+{
+	Bitmapset  *left_rels = ddir_rels_in(left_node);
+	Bitmapset  *right_rels = ddir_rels_in(right_node);
+	List	   *conjuncts = ddir_lower_conjuncts(level, on_node);
+	DdirFrom   *right = palloc0(sizeof(DdirFrom));
+	OnClause	on = {0};
+	DdirInput  *side[2];
+	DdirRel    *right_rel;
+	DdirRel    *matches;
+	DdirRel    *parts[2];
+	List	   *exprs[2];
+	List	   *eqops;
+	ListCell   *lc;
+
+	check_full(level, conjuncts, left_rels, right_rels);
+	sort_on(&on, conjuncts, left_rels, right_rels);
+	ddir_lower_node(level, left_node, NIL, NULL, left);
+	ddir_lower_node(level, right_node, NIL, NULL, right);
+	ddir_from_collapse(level, left);
+	ddir_from_collapse(level, right);
+	side[0] = linitial(left->inputs);
+	side[1] = linitial(right->inputs);
+	right_rel = side[1]->rel;
+
+	if (on.mixed == NIL && on.left == NIL && on.right == NIL)
+	{
+		parts[1] = antijoin_on(right_rel, side[0]->rel, resolved(level, on.right_keys, side[1], 1),
+							   resolved(level, on.left_keys, side[0], 2), on.eqops, false);
+		add_completed(level, &on, left, right);
+	}
+	else
+	{
+		List	   *vars = ddir_vars_of_level((Node *) conjuncts, right_rels, NIL);
+
+		exprs[0] = resolved(level, vars, side[1], 1);
+		ddir_from_add_quals(level, right,
+							bind_right(level, &on, conjuncts,
+									   ddir_vars_of_level((Node *) conjuncts, left_rels, NIL), true,
+									   left, right, NULL));
+		matches = add_completed(level, &on, left, right);
+		exprs[1] = NIL;
+		eqops = NIL;
+		foreach(lc, exprs[0])
+		{
+			Var		   *var = lfirst_node(Var, lc);
+
+			/* its columns are in the same order there, behind the keys */
+			exprs[1] = lappend(exprs[1], ddir_rel_var(1, matches,
+													  list_length(on.left_keys) + var->varattno));
+			eqops = lappend_oid(eqops, ddir_image_equality((Node *) var));
+		}
+		parts[1] = antijoin_on(right_rel, matches, exprs[0], exprs[1], eqops, true);
+	}
+	ddir_from_collapse(level, left);
+	side[0] = linitial(left->inputs);
+	parts[0] = side[0]->rel;
+	parts[1] = right_alone(level, left->rels, right_rels, parts[1], parts[0]);
+	side[0]->rel = ddir_rel_union(2, parts);
 }

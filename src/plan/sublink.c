@@ -3,6 +3,9 @@
  * sublink.c
  *	  EXISTS, IN and their negations, as conditions joined by AND.
  *
+ * Here are those that are correlated by equalities, if at all; value.c has the
+ * others.
+ *
  * EXISTS joins with the different keys of the subquery, NOT EXISTS is an
  * antijoin; the keys are what the subquery's own WHERE equates to the query
  * around it.  IN adds its comparison to them: where only true matters, NULLs
@@ -51,7 +54,6 @@ typedef struct Subquery
 	DdirLevel  *level;
 	bool		negated;
 	bool		in;				/* else EXISTS */
-	const char *name;			/* as the query calls it */
 	List	   *test;			/* of DdirPair *: the comparison of IN */
 	List	   *correlation;	/* of DdirPair * */
 	List	   *outer;			/* conditions on the query around it alone */
@@ -95,15 +97,17 @@ param_mutator(Node *node, void *rel)
 	return expression_tree_mutator(node, param_mutator, rel);
 }
 
-/* "= ANY" and "<> ALL" are IN and NOT IN; set negated for the latter. */
-static List *
-comparisons(Subquery *sub, SubLink *link)
+/*
+ * "= ANY" and "<> ALL" are IN and NOT IN; set negated for the latter.  False if
+ * it is another comparison.
+ */
+static bool
+comparisons(Subquery *sub, SubLink *link, List **result)
 {
-	DdirRefusal *refusal = sub->level->run->refusal;
 	List	   *ops;
-	List	   *result = NIL;
 	ListCell   *lc;
 
+	*result = NIL;
 	if (link->testexpr && (is_andclause(link->testexpr) || is_orclause(link->testexpr)))
 		ops = ((BoolExpr *) link->testexpr)->args;
 	else
@@ -112,6 +116,8 @@ comparisons(Subquery *sub, SubLink *link)
 	{
 		OpExpr	   *op = lfirst(lc);
 
+		if (op && checkExprHasSubLink((Node *) op))
+			return false;
 		/* constants fold "true = x" to x, and "NULL = x" to NULL */
 		if (op && !IsA(op, OpExpr) && bms_is_empty(ddir_rels_of((Node *) op)))
 		{
@@ -121,29 +127,30 @@ comparisons(Subquery *sub, SubLink *link)
 				test = make_notclause(test);
 			op = (OpExpr *) ddir_equality_clause((Expr *) makeBoolConst(true, false), test,
 												 BooleanEqualOperator, InvalidOid);
-			result = lappend(result, op);
+			*result = lappend(*result, op);
 			continue;
 		}
 		if (op == NULL || !IsA(op, OpExpr) || list_length(op->args) != 2)
-			ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
+			return false;
 		if (link->subLinkType == ALL_SUBLINK)
 		{
 			op = copyObject(op);
 			op->opno = get_negator(op->opno);
 			if (!OidIsValid(op->opno))
-				ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
-			set_opfuncid(op);
+				return false;
+			op->opfuncid = get_opcode(op->opno);
 		}
-		result = lappend(result, op);
+		if (!ddir_equality_usable(op->opno, exprType(linitial(op->args)),
+								  exprType(lsecond(op->args)), op->inputcollid))
+			return false;
+		*result = lappend(*result, op);
 	}
 	if (link->subLinkType == ALL_SUBLINK)
 		sub->negated = !sub->negated;
 
 	/* (a, b) <> ALL: some column differs from every row; joined by OR */
-	if (list_length(ops) > 1 &&
-		is_orclause(link->testexpr) != (link->subLinkType == ALL_SUBLINK))
-		ddir_refuse_query(refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
-	return result;
+	return list_length(ops) == 1 ||
+		is_orclause(link->testexpr) == (link->subLinkType == ALL_SUBLINK);
 }
 
 static void
@@ -160,167 +167,16 @@ add_comparisons(Subquery *sub, List *ops)
 		pair->inner = (Expr *) param_mutator(lsecond(op->args), sub->rel);
 		pair->eqop = op->opno;
 		pair->collation = op->inputcollid;
-		if (!ddir_equality_usable(op->opno, exprType((Node *) pair->outer),
-								  exprType((Node *) pair->inner), op->inputcollid))
-			ddir_refuse_query(sub->level->run->refusal, DDIR_REFUSE_SUBQUERY_OPERATOR, NULL);
 		sub->test = lappend(sub->test, pair);
 	}
-}
-
-/*
- * Correlation
- */
-
-typedef struct LevelsContext
-{
-	int			depth;			/* of subqueries around us */
-	Bitmapset  *levels;
-} LevelsContext;
-
-static bool
-levels_walker(Node *node, void *arg)
-{
-	LevelsContext *cx = arg;
-	int			level = -1;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-	{
-		cx->depth++;
-		query_tree_walker((Query *) node, levels_walker, arg, 0);
-		cx->depth--;
-		return false;
-	}
-	if (IsA(node, Var))
-		level = ((Var *) node)->varlevelsup;
-	else if (IsA(node, Aggref))
-		level = ((Aggref *) node)->agglevelsup;
-	if (level >= cx->depth)
-		cx->levels = bms_add_member(cx->levels, level - cx->depth);
-	return expression_tree_walker(node, levels_walker, arg);
-}
-
-/* Levels that a query or expression of the subquery mentions: 0 its own, ... */
-static Bitmapset *
-levels_of(Node *node)
-{
-	LevelsContext cx = {0, NULL};
-
-	if (node && IsA(node, Query))
-		query_tree_walker((Query *) node, levels_walker, &cx, 0);
-	else
-		levels_walker(node, &cx);
-	return cx.levels;
-}
-
-static bool
-mentions_outer(Node *node)
-{
-	return !bms_is_empty(bms_del_member(levels_of(node), 0));
-}
-
-/* Is it over the query just around, and nothing else? */
-static bool
-is_outer_expr(Node *expr)
-{
-	return bms_equal(levels_of(expr), bms_make_singleton(1)) && !checkExprHasSubLink(expr);
-}
-
-static Expr *
-as_outer(Expr *expr)
-{
-	expr = copyObject(expr);
-	IncrementVarSublevelsUp((Node *) expr, -1, 1);
-	return expr;
-}
-
-/* A condition that mentions the query around it, as a pair; false if it is none. */
-static bool
-correlate(Subquery *sub, Node *clause, List **inner)
-{
-	DdirPair   *pair = palloc0(sizeof(DdirPair));
-	Expr	   *left;
-	Expr	   *right;
-
-	if (is_outer_expr(clause))
-	{
-		sub->outer = lappend(sub->outer, as_outer((Expr *) clause));
-		return true;
-	}
-	if (!ddir_equality_split(clause, &left, &right, &pair->eqop, &pair->collation))
-		return false;
-	if (is_outer_expr((Node *) right) && !mentions_outer((Node *) left))
-	{
-		Expr	   *other = left;
-
-		left = right;
-		right = other;
-		pair->eqop = ddir_equality_commute(pair->eqop);
-	}
-	if (!is_outer_expr((Node *) left) || mentions_outer((Node *) right) ||
-		checkExprHasSubLink((Node *) right))
-		return false;
-	pair->outer = as_outer(left);
-	*inner = lappend(*inner, right);
-	sub->correlation = lappend(sub->correlation, pair);
-	return true;
-}
-
-/*
- * Take correlated conditions out of the subquery's WHERE and the ON of its
- * inner joins.
- */
-static void
-extract_correlation(Subquery *sub, DdirLevel *scope, Node *node, List **inner)
-{
-	Node	  **quals;
-	List	   *conjuncts;
-	List	   *rest = NIL;
-	ListCell   *lc;
-
-	if (IsA(node, FromExpr))
-	{
-		foreach(lc, ((FromExpr *) node)->fromlist)
-		{
-			extract_correlation(sub, scope, lfirst(lc), inner);
-		}
-		quals = &((FromExpr *) node)->quals;
-	}
-	else if (IsA(node, JoinExpr) && ((JoinExpr *) node)->jointype == JOIN_INNER)
-	{
-		extract_correlation(sub, scope, ((JoinExpr *) node)->larg, inner);
-		extract_correlation(sub, scope, ((JoinExpr *) node)->rarg, inner);
-		quals = &((JoinExpr *) node)->quals;
-	}
-	else
-		return;
-
-	if (!mentions_outer(*quals))
-		return;
-	conjuncts = ddir_lower_correlated(scope, *quals);
-	foreach(lc, conjuncts)
-	{
-		if (!mentions_outer(lfirst(lc)))
-			rest = lappend(rest, lfirst(lc));
-		else if (!correlate(sub, lfirst(lc), inner))
-		{
-			char	   *text = ddir_lower_text(scope, lfirst(lc));
-
-			ddir_refuse_query(sub->level->run->refusal, DDIR_REFUSE_CORRELATION,
-							  text ? psprintf("%s correlated by %s", sub->name, text) :
-							  psprintf("%s correlated by more than equalities", sub->name));
-		}
-	}
-	*quals = rest == NIL ? NULL : (Node *) make_ands_explicit(rest);
 }
 
 /*
  * The subquery
  */
 
-static bool
-is_plain(const Query *query)
+bool
+ddir_query_is_plain(const Query *query)
 {
 	return query->setOperations == NULL && !query->hasAggs && query->groupClause == NIL &&
 		query->groupingSets == NIL && query->havingQual == NULL && !query->hasTargetSRFs &&
@@ -341,17 +197,17 @@ limit_is_moot(Query *query)
  * Drop what makes no difference to whether there is a row (EXISTS) or which
  * values there are (IN).
  */
-static void
-simplify(Subquery *sub, Query *query)
+void
+ddir_query_simplify(Query *query, bool in)
 {
-	if (!sub->in && limit_is_moot(query))
+	if (!in && limit_is_moot(query))
 		query->limitCount = NULL;
-	if (query->limitCount || !is_plain(query) || (sub->in && query->hasDistinctOn))
+	if (query->limitCount || !ddir_query_is_plain(query) || (in && query->hasDistinctOn))
 		return;
 	query->sortClause = NIL;
 	query->distinctClause = NIL;
 	query->hasDistinctOn = false;
-	if (!sub->in)
+	if (!in)
 	{
 		query->targetList = NIL;
 		query->hasWindowFuncs = false;
@@ -359,29 +215,40 @@ simplify(Subquery *sub, Query *query)
 	}
 }
 
-static void
+/*
+ * False, with nothing done, if it is not of a shape that joins of keys can
+ * answer.
+ */
+static bool
 lower_subquery(Subquery *sub, SubLink *link)
 {
 	DdirLevel  *level = sub->level;
 	Query	   *query = copyObject(castNode(Query, link->subselect));
-	List	   *inner = NIL;
-	List	   *ops = sub->in ? comparisons(sub, link) : NIL;
+	DdirCorrelation c = {0};
+	List	   *ops = NIL;
 	int			ncompared;
 	ListCell   *lc;
 
-	simplify(sub, query);
-	if (mentions_outer((Node *) query))
+	if (sub->in && !comparisons(sub, link, &ops))
+		return false;
+	if (sub->in && sub->negated && list_length(ops) > NOT_IN_COLUMNS_MAX)
+		return false;
+	ddir_query_simplify(query, sub->in);
+	if (ddir_vars_of_level((Node *) query, NULL, NIL) != NIL)
 	{
-		DdirLevel  *scope;
-
-		if (!is_plain(query) || query->limitCount || query->hasDistinctOn)
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_CORRELATED_GROUP,
-							  psprintf("a correlated %s whose subquery groups, limits or combines its rows",
-									   sub->name));
-		query->jointree = (FromExpr *) ddir_flatten_join_aliases(query, (Node *) query->jointree);
-		scope = ddir_level_make(level->run, level, query, DDIR_LEVEL_SUBLINK);
-		extract_correlation(sub, scope, (Node *) query->jointree, &inner);
+		if (!ddir_query_is_plain(query) || query->limitCount || query->hasDistinctOn ||
+			!ddir_correlation_extract(level, query, &c))
+			return false;
 	}
+
+	/*
+	 * what is looked at whether or not the subquery has rows may raise no
+	 * errors
+	 */
+	if (sub->negated && !ddir_expr_is_total((Node *) c.outer))
+		return false;
+	sub->correlation = c.pairs;
+	sub->outer = c.outer;
 
 	/* columns by which it is correlated go behind those compared */
 	ncompared = 0;
@@ -390,10 +257,10 @@ lower_subquery(Subquery *sub, SubLink *link)
 		if (!lfirst_node(TargetEntry, lc)->resjunk)
 			ncompared++;
 	}
-	foreach(lc, inner)
+	foreach(lc, sub->correlation)
 	{
 		query->targetList = lappend(query->targetList,
-									makeTargetEntry(lfirst(lc),
+									makeTargetEntry(((DdirPair *) lfirst(lc))->inner,
 													list_length(query->targetList) + 1,
 													pstrdup("correlation"), false));
 	}
@@ -402,11 +269,10 @@ lower_subquery(Subquery *sub, SubLink *link)
 	add_comparisons(sub, ops);
 	foreach(lc, sub->correlation)
 	{
-		DdirPair   *pair = lfirst(lc);
-
-		pair->inner = (Expr *) ddir_rel_var(0, sub->rel,
-											ncompared + foreach_current_index(lc) + 1);
+		((DdirPair *) lfirst(lc))->inner =
+			(Expr *) ddir_rel_var(0, sub->rel, ncompared + foreach_current_index(lc) + 1);
 	}
+	return true;
 }
 
 /*
@@ -461,21 +327,6 @@ semijoin(DdirLevel *level, DdirFrom *from, DdirRel *rel, List *pairs)
 	}
 }
 
-/* The input whose rows an antijoin on these expressions is to take away. */
-static DdirInput *
-antijoin_input(DdirLevel *level, DdirFrom *from, List *outer)
-{
-	DdirInput  *input = ddir_from_single(level, outer);
-
-	if (input == NULL || !list_member_ptr(from->inputs, input))
-	{
-		ddir_from_collapse(level, from);
-		input = linitial(from->inputs);
-	}
-	ddir_from_settle(level, from);
-	return input;
-}
-
 static void
 antijoin_with(DdirLevel *level, DdirInput *input, DdirRel *rel, List *pairs)
 {
@@ -498,8 +349,7 @@ antijoin_with(DdirLevel *level, DdirInput *input, DdirRel *rel, List *pairs)
 
 /*
  * The conditions on the query around a negated subquery, as a further pair:
- * (conditions are true) = true.  As it is looked at whether or not the subquery
- * has rows, they may not raise errors.
+ * (conditions are true) = true.
  */
 static void
 correlate_outer(Subquery *sub)
@@ -509,10 +359,6 @@ correlate_outer(Subquery *sub)
 
 	if (sub->outer == NIL)
 		return;
-	if (!ddir_expr_is_total((Node *) sub->outer))
-		ddir_refuse_query(sub->level->run->refusal, DDIR_REFUSE_CORRELATION,
-						  psprintf("%s with a condition on the query around it alone",
-								   sub->name));
 	test->arg = make_ands_explicit(sub->outer);
 	test->booltesttype = IS_TRUE;
 	test->location = -1;
@@ -533,23 +379,12 @@ antijoin(DdirLevel *level, DdirFrom *from, DdirRel *rel, List *pairs)
 		ddir_from_add_input(from, ddir_rel_anti(one, rel, NIL, NIL));
 		return;
 	}
-	antijoin_with(level, antijoin_input(level, from, pair_exprs(pairs, true)), rel, pairs);
+	antijoin_with(level, ddir_from_input_of(level, from, pair_exprs(pairs, true)), rel, pairs);
 }
 
 /*
  * NOT IN
  */
-
-static Expr *
-null_test(Expr *arg, NullTestType type)
-{
-	NullTest   *test = makeNode(NullTest);
-
-	test->arg = copyObject(arg);
-	test->nulltesttype = type;
-	test->location = -1;
-	return (Expr *) test;
-}
 
 /*
  * The antijoin for one set of columns (bits of "by_equality").  Rows offered
@@ -591,7 +426,7 @@ not_in_antijoin(Subquery *sub, DdirInput *input, uint32 by_equality)
 			if (!(others & (1U << i)))
 				continue;
 			if (!offers_null)
-				quals = lappend(quals, null_test(test->inner, IS_NULL));
+				quals = lappend(quals, ddir_null_test(test->inner, IS_NULL));
 			targets = lappend(targets, makeBoolConst(offers_null, false));
 		}
 		parts[nparts++] = ddir_rel_map(sub->rel, quals, targets);
@@ -607,7 +442,7 @@ not_in_antijoin(Subquery *sub, DdirInput *input, uint32 by_equality)
 
 		if (!(others & (1U << i)))
 			continue;
-		pair->outer = null_test(((DdirPair *) list_nth(sub->test, i))->outer, IS_NULL);
+		pair->outer = ddir_null_test(((DdirPair *) list_nth(sub->test, i))->outer, IS_NULL);
 		pair->eqop = BooleanEqualOperator;
 		pairs = lappend(pairs, pair);
 	}
@@ -630,23 +465,20 @@ not_in(Subquery *sub, DdirFrom *from)
 	List	   *outer = pair_exprs(list_concat_copy(sub->test, sub->correlation), true);
 	DdirInput  *input;
 
-	if (n > NOT_IN_COLUMNS_MAX)
-		ddir_refuse_query(sub->level->run->refusal, DDIR_REFUSE_NOT_IN_COLUMNS, NULL);
-	input = antijoin_input(sub->level, from, outer);
+	input = ddir_from_input_of(sub->level, from, outer);
 	for (uint32 by_equality = 0; by_equality < (1U << n); by_equality++)
 		not_in_antijoin(sub, input, by_equality);
 }
 
-void
+bool
 ddir_lower_sublink(DdirLevel *level, DdirFrom *from, Node *qual)
 {
 	Subquery	sub = {level};
 	SubLink    *link = sublink_of(qual, &sub.negated);
 
 	sub.in = link->subLinkType != EXISTS_SUBLINK;
-	sub.name = !sub.in ? (sub.negated ? "NOT EXISTS" : "EXISTS") :
-		sub.negated != (link->subLinkType == ALL_SUBLINK) ? "NOT IN" : "IN";
-	lower_subquery(&sub, link);
+	if (!lower_subquery(&sub, link))
+		return false;
 
 	if (!sub.negated)
 	{
@@ -657,11 +489,12 @@ ddir_lower_sublink(DdirLevel *level, DdirFrom *from, Node *qual)
 		{
 			ddir_from_add_cond(from, lfirst(lc), false);
 		}
-		return;
+		return true;
 	}
 	correlate_outer(&sub);
 	if (!sub.in)
 		antijoin(level, from, sub.rel, sub.correlation);
 	else
 		not_in(&sub, from);
+	return true;
 }

@@ -330,9 +330,9 @@ ddir_key_encode(const DdirKeySpec *spec, const Datum *values, const bool *isnull
 }
 
 static bool
-column_equal(DdirKeyKind kind, DdirKeyColumn *c, Datum a, Datum b)
+column_equal(DdirKeyColumn *c, Datum a, Datum b)
 {
-	if (kind == DDIR_KEY_IDENTITY)
+	if (!OidIsValid(c->eqop))
 		return datum_image_eq(a, b, c->typbyval, c->typlen);
 	return DatumGetBool(FunctionCall2Coll(&c->eq, c->collation, a, b));
 }
@@ -349,7 +349,7 @@ ddir_key_equal(DdirKeySpec *spec, const Datum *a, const bool *anull,
 				return false;
 			continue;
 		}
-		if (!column_equal(spec->kind, &spec->col[i], a[i], b[i]))
+		if (!column_equal(&spec->col[i], a[i], b[i]))
 			return false;
 	}
 	return true;

@@ -98,6 +98,12 @@ typedef struct DdirKeySpec
 } DdirKeySpec;
 
 /*
+ * In place of an equality operator: values are equal if their images are.  For
+ * one column among others that are compared by operators.
+ */
+#define DDIR_EQUALITY_IMAGE	((Oid) 1)
+
+/*
  * eqops: the equality operator of each column, whose left or right input is
  * typid (or InvalidOid: the type's default equality).  For cross-type operators
  * both sides are made with the same eqop, each with its own typid.  eqops and

@@ -329,7 +329,7 @@ column_make(DdirKeyColumn *c, DdirKeyKind kind, Oid typid, Oid collation, Oid eq
 	get_typlenbyvalalign(c->typid, &c->typlen, &c->typbyval, &align);
 	c->composite = c->typlen == -1 && type_is_rowtype(c->typid);
 
-	if (kind != DDIR_KEY_IDENTITY)
+	if (kind != DDIR_KEY_IDENTITY && eqop != DDIR_EQUALITY_IMAGE)
 	{
 		find_equality(&eq, c->typid, eqop);
 		c->eqop = eq.op;

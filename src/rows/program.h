@@ -61,6 +61,9 @@ extern DdirFunc ddir_program_make(MemoryContext cxt, const DdirProgramSpec *spec
 /* Are all functions in the expression free of errors (leakproof and strict)? */
 extern bool ddir_expr_is_total(Node *expr);
 
+/* the same of a node alone, whatever its arguments are */
+extern bool ddir_node_is_total(Node *node);
+
 /* The error row: sqlstate (int32), message (text), as an image of this type. */
 extern const DdirRowType *ddir_error_rowtype(void);
 extern bool ddir_sqlstate_is_row_error(int sqlstate);

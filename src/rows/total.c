@@ -76,11 +76,9 @@ comparison_is_partial(Oid typid)
 	return !OidIsValid(type->cmp_proc) || func_is_partial(type->cmp_proc, NULL);
 }
 
-static bool
-partial_walker(Node *node, void *context)
+bool
+ddir_node_is_total(Node *node)
 {
-	if (node == NULL)
-		return false;
 	switch (nodeTag(node))
 	{
 		case T_List:
@@ -96,29 +94,32 @@ partial_walker(Node *node, void *context)
 		case T_CaseWhen:
 		case T_CaseTestExpr:
 		case T_CoalesceExpr:
-			break;
+			return true;
 		case T_FuncExpr:
 			if (((FuncExpr *) node)->funcretset)
-				return true;
+				return false;
 			/* FALLTHROUGH */
 		case T_OpExpr:
 			if (IsA(node, OpExpr) && like_is_total((OpExpr *) node))
-				break;
+				return true;
 			/* FALLTHROUGH */
 		case T_DistinctExpr:
 		case T_NullIfExpr:
 		case T_ScalarArrayOpExpr:
-			if (check_functions_in_node(node, func_is_partial, NULL))
-				return true;
-			break;
+			return !check_functions_in_node(node, func_is_partial, NULL);
 		case T_MinMaxExpr:
-			if (comparison_is_partial(((MinMaxExpr *) node)->minmaxtype))
-				return true;
-			break;
+			return !comparison_is_partial(((MinMaxExpr *) node)->minmaxtype);
 		default:
-			return true;
+			return false;
 	}
-	return expression_tree_walker(node, partial_walker, context);
+}
+
+static bool
+partial_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return !ddir_node_is_total(node) || expression_tree_walker(node, partial_walker, context);
 }
 
 bool

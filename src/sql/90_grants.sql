@@ -20,6 +20,11 @@ GRANT SELECT ON ddir.workers, ddir.sources, ddir.arrangements, ddir.operators TO
 GRANT EXECUTE ON FUNCTION ddir._workers(), ddir._sources(), ddir._arrangements(), ddir._operators()
 	TO pg_monitor;
 
+-- Views compute with these as their owners.
+GRANT EXECUTE ON FUNCTION ddir._single(anyelement), ddir._take(anyelement, anyelement),
+	ddir._only(anyelement, bigint)
+	TO PUBLIC;
+
 -- ddir.check computes with these as the view's owner.
 GRANT EXECUTE ON FUNCTION ddir._image("any"),
 	ddir._first(anyelement), ddir._first(anyelement, anyelement),

@@ -35,6 +35,7 @@
 #include "plan/check.h"
 #include "plan/lower.h"
 #include "plan/prune.h"
+#include "rows/key.h"
 
 PG_MODULE_MAGIC;
 
@@ -176,7 +177,10 @@ put_conditions(StringInfo out, const DdirRel *rel, List *context)
 	{
 		DdirEquality *eq = lfirst(lc);
 
-		if (eq->null_safe)
+		if (eq->eqop == DDIR_EQUALITY_IMAGE)
+			appendStringInfo(out, "%s(%s)::text IS NOT DISTINCT FROM (%s)::text", glue,
+							 text_of(context, eq->left_expr), text_of(context, eq->right_expr));
+		else if (eq->null_safe)
 			appendStringInfo(out, "%s(%s) IS NOT DISTINCT FROM (%s)", glue,
 							 text_of(context, eq->left_expr), text_of(context, eq->right_expr));
 		else
@@ -229,20 +233,40 @@ put_constant(StringInfo out, const DdirRel *rel)
 static void
 put_reduce(StringInfo out, const DdirRel *rel, List *context, const char *from)
 {
-	List	   *targets = NIL;
 	ListCell   *lc;
 
+	/* images are compared as text, whichever of them is shown then */
+	appendStringInfoString(out, "SELECT");
 	foreach(lc, rel->keys)
-		targets = lappend(targets, ((DdirGroupKey *) lfirst(lc))->expr);
-	put_targets(out, context, list_concat_copy(targets, rel->aggs));
+	{
+		DdirGroupKey *key = lfirst(lc);
+
+		appendStringInfo(out, key->eqop == DDIR_EQUALITY_IMAGE ?
+						 "%s (array_agg(%s))[1] AS c%d" : "%s %s AS c%d",
+						 foreach_current_index(lc) ? "," : "",
+						 typed_text(context, (Node *) key->expr), foreach_current_index(lc) + 1);
+	}
+	foreach(lc, rel->aggs)
+		appendStringInfo(out, "%s %s AS c%d", rel->keys || foreach_current_index(lc) ? "," : "",
+						 typed_text(context, lfirst(lc)),
+						 list_length(rel->keys) + foreach_current_index(lc) + 1);
 	appendStringInfoString(out, from);
 	if (rel->global)
 		appendStringInfoString(out, " HAVING true");
+	else if (rel->keys == NIL && rel->aggs)
+		appendStringInfoString(out, " HAVING count(*) > 0");
 	else if (rel->keys == NIL)
 		appendStringInfoString(out, " LIMIT 1");
 	foreach(lc, rel->keys)
-		appendStringInfo(out, "%s%d", foreach_current_index(lc) ? ", " : " GROUP BY ",
-						 foreach_current_index(lc) + 1);
+	{
+		DdirGroupKey *key = lfirst(lc);
+
+		appendStringInfoString(out, foreach_current_index(lc) ? ", " : " GROUP BY ");
+		if (key->eqop == DDIR_EQUALITY_IMAGE)
+			appendStringInfo(out, "(%s)::text", text_of(context, key->expr));
+		else
+			appendStringInfo(out, "%d", foreach_current_index(lc) + 1);
+	}
 }
 
 static int

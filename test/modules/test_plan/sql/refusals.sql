@@ -21,55 +21,23 @@ SELECT test_lower('SELECT DISTINCT ON (x) x, y FROM a ORDER BY x, y');
 SELECT test_lower('SELECT x, row_number() OVER (ORDER BY y) FROM a');
 SELECT test_lower('SELECT x FROM a ORDER BY rank() OVER (ORDER BY y)');
 SELECT test_lower('WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 9) SELECT * FROM r');
-SELECT test_lower('SELECT x, y, count(*) FROM a GROUP BY ROLLUP (x, y)');
-SELECT test_lower('SELECT x, GROUPING(x) FROM a GROUP BY x');
 SELECT test_lower('SELECT x, unnest(ARRAY[y, 1]) FROM a');
 SELECT test_lower('SELECT x FROM a ORDER BY generate_series(1, 2)');
 SELECT test_lower('SELECT * FROM a FOR UPDATE');
 SELECT test_lower('INSERT INTO a VALUES (1)');
 
 -- FROM
-SELECT test_lower('SELECT * FROM a, LATERAL (SELECT * FROM b WHERE b.x = a.x) s');
-SELECT test_lower('SELECT * FROM a, LATERAL (VALUES (a.x)) s');
 SELECT test_lower('SELECT * FROM generate_series(1, 3) g');
 SELECT test_lower('SELECT * FROM a, unnest(ARRAY[a.x]) u');
 SELECT test_lower('SELECT * FROM xmltable(''/a'' PASSING xml ''<a/>'' COLUMNS q text) t');
 SELECT test_lower('SELECT * FROM a TABLESAMPLE BERNOULLI (10)');
-SELECT test_lower('SELECT * FROM a FULL JOIN b ON a.x = b.x');
-SELECT test_lower('SELECT * FROM a FULL JOIN b ON a.x = b.x WHERE a.y IS NULL');
-SELECT test_lower('SELECT * FROM a LEFT JOIN b ON a.x < b.x');
-SELECT test_lower('SELECT * FROM a LEFT JOIN b ON a.x = b.x AND a.y + b.y = 2');
-SELECT test_lower('SELECT * FROM a LEFT JOIN b ON a.x = b.x OR a.y = b.y');
-SELECT test_lower('SELECT * FROM a LEFT JOIN b ON a.x = b.x AND EXISTS (SELECT FROM c WHERE c.k = a.y)');
-SELECT test_lower('SELECT * FROM orders o LEFT JOIN people p ON o.day = p.born::timestamp');
+SELECT test_lower('SELECT * FROM a FULL JOIN b ON a.x < b.x');
+SELECT test_lower('SELECT * FROM a FULL JOIN b ON a.x IS NOT DISTINCT FROM b.x AND a.y = 1');
+SELECT test_lower('SELECT * FROM a, LATERAL (SELECT FROM (SELECT x FROM b WHERE b.y = a.y) s FULL JOIN c ON s.x = c.k) t');
 
 -- subqueries in expressions
-SELECT test_lower('SELECT x, (SELECT max(y) FROM b) FROM a');
-SELECT test_lower('SELECT x FROM a WHERE y > (SELECT avg(y) FROM b WHERE b.x = a.x)');
-SELECT test_lower('SELECT ARRAY(SELECT x FROM b) FROM a');
-SELECT test_lower('SELECT EXISTS (SELECT FROM b) FROM a');
-SELECT test_lower('SELECT * FROM a WHERE x = 1 OR EXISTS (SELECT FROM b WHERE b.x = a.x)');
-SELECT test_lower('SELECT * FROM a WHERE x = 1 OR y IN (SELECT y FROM b)');
-SELECT test_lower('SELECT * FROM a WHERE (x IN (SELECT x FROM b)) IS NOT TRUE');
-SELECT test_lower('SELECT x, count(*) FROM a GROUP BY x HAVING x IN (SELECT x FROM b)');
-SELECT test_lower('SELECT sum(CASE WHEN x IN (SELECT x FROM b) THEN 1 END) FROM a');
-SELECT test_lower('SELECT * FROM (VALUES ((SELECT 1))) v');
-SELECT test_lower('SELECT * FROM a WHERE x > ANY (SELECT x FROM b)');
-SELECT test_lower('SELECT * FROM a WHERE x = ALL (SELECT x FROM b)');
-SELECT test_lower('SELECT * FROM a WHERE x <> ANY (SELECT x FROM b)');
-SELECT test_lower('SELECT * FROM a WHERE (x, y) < (SELECT 1, 2)');
-SELECT test_lower('SELECT * FROM a WHERE EXISTS (SELECT FROM b WHERE b.x > a.x)');
-SELECT test_lower('SELECT * FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.x = a.x AND b.y + a.y = 2)');
-SELECT test_lower('SELECT * FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.x = a.x AND 1 / a.y > 0)');
-SELECT test_lower('SELECT * FROM a WHERE y IN (SELECT b.y + a.x FROM b)');
-SELECT test_lower('SELECT * FROM a WHERE EXISTS (SELECT FROM b WHERE EXISTS (SELECT FROM c WHERE c.k = a.x))');
-SELECT test_lower('SELECT * FROM a WHERE EXISTS (SELECT FROM b LEFT JOIN c ON c.k = a.x)');
-SELECT test_lower('SELECT * FROM a WHERE EXISTS (SELECT FROM (SELECT FROM b WHERE b.x = a.x) s)');
-SELECT test_lower('SELECT * FROM a WHERE x IN (SELECT max(x) FROM b WHERE b.y = a.y)');
-SELECT test_lower('SELECT * FROM a WHERE x IN (SELECT x FROM b WHERE b.y = a.y UNION SELECT 1)');
 SELECT test_lower('SELECT * FROM a WHERE x IN (SELECT x FROM b WHERE b.y = a.y LIMIT 1)');
 SELECT test_lower('SELECT * FROM a WHERE x IN (SELECT x FROM b LIMIT 1)');
-SELECT test_lower('SELECT * FROM a WHERE (x, y, x, y, x) NOT IN (SELECT x, y, x, y, s FROM b)');
 
 -- columns and expressions
 SELECT test_lower('SELECT ctid FROM a');
@@ -80,8 +48,6 @@ SELECT test_lower('SELECT max(o.place <-> point(0, 0)) FROM customers o WHERE o 
 SELECT test_lower('SELECT row_to_json(s) FROM (SELECT x, y FROM a) s');
 SELECT test_lower('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM a');
 SELECT test_lower('SELECT rank(1) WITHIN GROUP (ORDER BY x) FROM a');
-CREATE TABLE documents (id int PRIMARY KEY, parts json[]);
-SELECT test_lower('SELECT d.*, count(*) FROM documents d JOIN a ON a.x = d.id GROUP BY d.id');
 
 -- relations
 CREATE TEMP TABLE temporary (x int);
@@ -100,10 +66,7 @@ SELECT test_lower('SELECT x FROM unlogged');
 SELECT test_lower('SELECT last_value FROM sequence');
 SELECT test_lower('SELECT x FROM plain');
 SELECT test_lower('SELECT x FROM parted');
-SELECT test_lower('SELECT x FROM parted_1');
 SELECT test_lower('SELECT x FROM parent');
-SELECT test_lower('SELECT x FROM ONLY parent');
-SELECT test_lower('SELECT x FROM child');
 SELECT test_lower('SELECT x FROM distant');
 SELECT test_lower('SELECT relname FROM pg_class');
 SELECT test_lower('SELECT table_name FROM information_schema.tables');
@@ -114,15 +77,14 @@ CREATE VIEW outside AS SELECT * FROM (SELECT x, y FROM a UNION ALL SELECT x, y F
 SELECT test_lower('SELECT * FROM c WHERE k IN (SELECT x FROM outside)');
 
 -- an error that is not about the query is one
-SELECT test_lower('SELECT 1 / 0');
 SELECT test_lower('SELECT nothing FROM a');
+SELECT test_lower('SELECT 1 / 0');
 
 -- nothing is left behind
 SELECT current_user = session_user, current_setting('row_security'), current_setting('search_path');
 
 DROP VIEW outside;
 DROP TABLE parted, child, parent, unlogged, temporary;
-DROP TABLE documents;
 DROP SEQUENCE sequence;
 DROP MATERIALIZED VIEW plain;
 DROP EXTENSION postgres_fdw CASCADE;

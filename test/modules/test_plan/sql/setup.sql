@@ -12,6 +12,13 @@ CREATE FUNCTION test_render(text) RETURNS text LANGUAGE c STRICT AS :'lib';
 CREATE FUNCTION test_facts(text) RETURNS text LANGUAGE c STRICT AS :'lib';
 CREATE FUNCTION test_refusals(OUT code text, OUT construct text, OUT reason text, OUT hint text)
   RETURNS SETOF record LANGUAGE c STRICT AS :'lib';
+-- what the extension has for the values of subqueries
+CREATE SCHEMA ddir;
+CREATE FUNCTION ddir._take(anyelement, anyelement) RETURNS anyelement
+  LANGUAGE c IMMUTABLE AS :'lib', 'ddir_single_take';
+CREATE AGGREGATE ddir._single(anyelement) (SFUNC = ddir._take, STYPE = anyelement);
+CREATE FUNCTION ddir._only(anyelement, bigint) RETURNS anyelement
+  LANGUAGE c IMMUTABLE AS :'lib', 'ddir_single_only';
 
 CREATE TABLE customers (id int PRIMARY KEY, name text, region text, note json, place point);
 CREATE TABLE orders (id bigint PRIMARY KEY, customer int, amount numeric, day date,

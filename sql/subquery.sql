@@ -1,0 +1,137 @@
+-- Subqueries anywhere: as values, under AND, OR, NOT, CASE, in lists, correlated
+-- by anything, LATERAL.  The server's NULL rules and errors, no others.
+
+CREATE TABLE o (id int PRIMARY KEY, k int, n numeric, s text);
+CREATE TABLE t (id int PRIMARY KEY, k bigint, v int, s text);
+CREATE TABLE u (k int, w int);
+INSERT INTO o VALUES (1, 1, 1.0, 'a'), (2, 2, 1.00, 'b'), (3, NULL, NULL, NULL), (4, 7, 2.5, 'd'), (5, 1, 9, 'a');
+INSERT INTO t VALUES (10, 1, 5, 'a'), (11, 1, 3, 'b'), (12, 2, NULL, 'b'), (13, NULL, 4, NULL), (14, 3, 8, 'e');
+INSERT INTO u VALUES (1, 1), (1, 1), (2, NULL), (NULL, 3);
+
+-- values
+CREATE MATERIALIZED VIEW v_agg USING ddir AS
+	SELECT id, (SELECT sum(v) FROM t WHERE t.k = o.k) AS total, (SELECT count(*) FROM t WHERE t.k = o.k) AS n FROM o;
+CREATE MATERIALIZED VIEW v_global USING ddir AS
+	SELECT id, (SELECT max(v) FROM t) AS m FROM o WHERE k < (SELECT avg(k) FROM t) OR k IS NULL;
+CREATE MATERIALIZED VIEW v_theta USING ddir AS
+	SELECT id, (SELECT count(*) FROM t WHERE t.v > o.k AND t.s <> o.s) AS n FROM o;
+CREATE MATERIALIZED VIEW v_identity USING ddir AS
+	SELECT id, (SELECT string_agg(o.n::text || u.w, ',' ORDER BY u.w) FROM u WHERE u.w > o.n) AS shown FROM o;
+CREATE MATERIALIZED VIEW v_where USING ddir AS
+	SELECT id FROM o WHERE n > (SELECT avg(v) / 3 FROM t WHERE t.k = o.k);
+CREATE MATERIALIZED VIEW v_having USING ddir AS
+	SELECT k, count(*) AS n, (SELECT min(v) FROM t WHERE t.k = o.k) AS least FROM o GROUP BY k
+	HAVING count(*) >= (SELECT count(*) FROM u WHERE u.k = o.k) OR k IN (SELECT k FROM t);
+CREATE MATERIALIZED VIEW v_nested USING ddir AS
+	SELECT id, (SELECT sum(t.v) FROM t WHERE t.k = o.k AND t.v > (SELECT count(*) FROM u WHERE u.k = t.k AND u.w <= o.id)) AS x FROM o;
+CREATE MATERIALIZED VIEW v_group USING ddir AS
+	SELECT id, (SELECT max(m) FROM (SELECT sum(v) AS m FROM t WHERE t.k <= o.k GROUP BY t.s) g) AS x FROM o;
+CREATE MATERIALIZED VIEW v_setop USING ddir AS
+	SELECT id, (SELECT count(*) FROM (SELECT k FROM t WHERE t.s = o.s EXCEPT SELECT u.k FROM u WHERE u.w > o.k) e) AS n FROM o;
+CREATE MATERIALIZED VIEW v_array USING ddir AS
+	SELECT id, ARRAY(SELECT v FROM t WHERE t.k = o.k ORDER BY v DESC NULLS LAST, id) AS vs FROM o;
+-- truth
+CREATE MATERIALIZED VIEW v_exists USING ddir AS
+	SELECT id, EXISTS (SELECT FROM t WHERE t.k = o.k) AS e, NOT EXISTS (SELECT FROM t WHERE t.v > o.k) AS n FROM o;
+CREATE MATERIALIZED VIEW v_or USING ddir AS
+	SELECT id FROM o WHERE s = 'd' OR EXISTS (SELECT FROM t WHERE t.k = o.k AND t.v > 4) OR k IN (SELECT w FROM u);
+CREATE MATERIALIZED VIEW v_in USING ddir AS
+	SELECT id, k IN (SELECT k FROM u) AS i, k NOT IN (SELECT k FROM u) AS ni, k IN (SELECT w FROM u WHERE u.k = o.k) AS c FROM o;
+CREATE MATERIALIZED VIEW v_any USING ddir AS
+	SELECT id, k < ANY (SELECT v FROM t) AS lt, k >= ALL (SELECT v FROM t WHERE t.k = o.k) AS ge,
+	       k <> ALL (SELECT w FROM u) AS ne, s LIKE ANY (SELECT s FROM t) AS li FROM o;
+CREATE MATERIALIZED VIEW v_row USING ddir AS
+	SELECT id, (k, id) IN (SELECT k, w FROM u) AS i, (k, id) < ALL (SELECT w, k FROM u) AS lt FROM o;
+CREATE MATERIALIZED VIEW v_not USING ddir AS
+	SELECT id FROM o WHERE NOT (k IN (SELECT k FROM u) AND EXISTS (SELECT FROM t WHERE t.s = o.s));
+CREATE MATERIALIZED VIEW v_range USING ddir AS
+	SELECT id FROM o WHERE EXISTS (SELECT FROM t WHERE t.v > o.k) AND NOT EXISTS (SELECT FROM u WHERE u.w <> o.k);
+-- LATERAL
+CREATE MATERIALIZED VIEW v_lateral USING ddir AS
+	SELECT o.id, l.m, l.c FROM o, LATERAL (SELECT max(v) AS m, count(*) AS c FROM t WHERE t.k = o.k) l;
+CREATE MATERIALIZED VIEW v_lateral_left USING ddir AS
+	SELECT o.id, l.v FROM o LEFT JOIN LATERAL (SELECT DISTINCT v FROM t WHERE t.v > o.k) l ON l.v < 8;
+CREATE MATERIALIZED VIEW v_lateral_chain USING ddir AS
+	SELECT o.id, x.v, y.c FROM o, LATERAL (SELECT v, t.k FROM t WHERE t.k >= o.k) x, LATERAL (SELECT count(*) AS c FROM u WHERE u.k = x.k AND u.w < o.id) y;
+CREATE MATERIALIZED VIEW v_lateral_values USING ddir AS
+	SELECT o.id, l.x FROM o, LATERAL (VALUES (o.k), (o.id + 100)) l(x);
+\i test/sql/check_all.sql
+TABLE v_agg ORDER BY id;
+TABLE v_identity ORDER BY id;
+TABLE v_in ORDER BY id;
+TABLE v_any ORDER BY id;
+TABLE v_array ORDER BY id;
+TABLE v_lateral ORDER BY id;
+
+-- both sides at once; NULL keys; duplicates
+BEGIN;
+UPDATE o SET k = k + 1 WHERE id IN (1, 4);
+UPDATE t SET k = NULL WHERE id = 11;
+INSERT INTO t VALUES (15, 8, 2, 'd'), (16, 2, 2, 'b');
+DELETE FROM u WHERE k IS NULL;
+INSERT INTO u VALUES (8, 8), (8, 8);
+COMMIT;
+\i test/sql/check_all.sql
+TABLE v_agg ORDER BY id;
+TABLE v_in ORDER BY id;
+-- the last row of a group
+DELETE FROM t WHERE k = 2;
+\i test/sql/check_all.sql
+BEGIN;
+UPDATE o SET k = NULL, n = NULL WHERE id = 5;
+UPDATE u SET w = k, k = w;
+INSERT INTO o VALUES (6, 8, 1.000, 'e'), (7, 8, 1.0, 'e');
+COMMIT;
+\i test/sql/check_all.sql
+DELETE FROM o WHERE id = 6;
+\i test/sql/check_all.sql
+-- nothing left on one side, then on the other
+DELETE FROM t;
+\i test/sql/check_all.sql
+TABLE v_any ORDER BY id;
+BEGIN;
+DELETE FROM u;
+INSERT INTO t SELECT i, i % 4, nullif(i % 5, 0), chr(96 + i % 6) FROM generate_series(1, 20) i;
+COMMIT;
+\i test/sql/check_all.sql
+TABLE v_in ORDER BY id;
+TRUNCATE o;
+\i test/sql/check_all.sql
+INSERT INTO o VALUES (1, 1, 1.0, 'a'), (2, 2, 1.00, 'b'), (3, NULL, NULL, NULL);
+INSERT INTO u VALUES (1, 2), (2, NULL);
+\i test/sql/check_all.sql
+
+-- more than one row is an error where the value is asked for, and only there
+CREATE MATERIALIZED VIEW v_single USING ddir AS
+	SELECT id, CASE WHEN id > 1 THEN (SELECT w FROM u WHERE u.k = o.k) END AS w FROM o;
+SELECT * FROM v_single ORDER BY id;
+INSERT INTO u VALUES (1, 5);
+\i test/sql/check_all.sql
+INSERT INTO u VALUES (2, 5);
+SELECT ddir.wait('v_single');
+SELECT * FROM v_single ORDER BY id;
+DELETE FROM u WHERE w = 5;
+\i test/sql/check_all.sql
+-- errors inside of a subquery, under its guard
+CREATE MATERIALIZED VIEW v_guard USING ddir AS
+	SELECT id, CASE WHEN k > 0 THEN (SELECT sum(10 / o.k + 10 / t.v) FROM t WHERE t.k = o.k) END AS x,
+	       coalesce(n, (SELECT max(6 / t.v) FROM t WHERE t.k = o.id)) AS y FROM o
+	 WHERE k IS NULL OR k < 5 OR id < (SELECT count(*) FROM t WHERE 10 / (o.k - 5) > t.v);
+SELECT * FROM v_guard ORDER BY id;
+BEGIN;
+INSERT INTO o VALUES (8, 0, 0, 'z'), (9, 3, NULL, 'z');
+INSERT INTO t VALUES (30, 0, 1, 'z'), (31, 11, 0, 'z');
+COMMIT;
+\i test/sql/check_all.sql
+SELECT * FROM v_guard ORDER BY id;
+INSERT INTO t VALUES (32, 1, 0, 'z');
+SELECT ddir.wait('v_guard');
+UPDATE t SET v = 1 WHERE id = 32;
+\i test/sql/check_all.sql
+UPDATE o SET k = 5 WHERE id = 8;
+SELECT ddir.wait('v_guard');
+DELETE FROM o WHERE id = 8;
+\i test/sql/check_all.sql
+SELECT * FROM v_guard ORDER BY id;
+SET client_min_messages = warning;
+DROP TABLE o, t, u CASCADE;
