@@ -3,9 +3,8 @@
  * equality.c
  *	  Equalities that joins can look rows up by.
  *
- * An operator will do if the server itself would hash by it, or merge where
- * both sides are of one type, and if keys made of the two sides can be compared
- * (rows/key.h).  It must be strict: a plain equality never holds for a NULL.
+ * An operator will do if the server itself would hash or merge by it, and if
+ * keys made of the two sides can be compared (rows/key.h).  It must be strict: a plain equality never holds for a NULL.
  *
  * src/plan/equality.c
  *
@@ -13,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -53,8 +53,7 @@ ddir_equality_usable(Oid eqop, Oid left_type, Oid right_type, Oid collation)
 	if (!OidIsValid(funcid) || !func_strict(funcid) ||
 		func_volatile(funcid) != PROVOLATILE_IMMUTABLE)
 		return false;
-	if (!op_hashjoinable(eqop, left_type) &&
-		!(left_type == right_type && op_mergejoinable(eqop, left_type)))
+	if (!op_hashjoinable(eqop, left_type) && !op_mergejoinable(eqop, left_type))
 		return false;
 	return ddir_try(try_keys, &cx, &message) && cx.compatible;
 }
@@ -121,16 +120,21 @@ ddir_equality_of_right(Oid eqop)
 {
 	Oid			left;
 	Oid			right;
-	Oid			of_right;
+	Oid			of_right = InvalidOid;
+	ListCell   *lc;
 
 	if (eqop == DDIR_EQUALITY_IMAGE)
 		return eqop;
 	op_input_types(eqop, &left, &right);
-	if (left == right)
-		return eqop;
-	if (!get_compatible_hash_operators(eqop, NULL, &of_right))
-		elog(ERROR, "no equality of type %u goes with operator %u", right, eqop);
-	return of_right;
+	if (left == right || get_compatible_hash_operators(eqop, NULL, &of_right))
+		return left == right ? eqop : of_right;
+	foreach(lc, get_mergejoin_opfamilies(eqop))
+	{
+		of_right = get_opfamily_member(lfirst_oid(lc), right, right, BTEqualStrategyNumber);
+		if (OidIsValid(of_right))
+			return of_right;
+	}
+	elog(ERROR, "no equality of type %u goes with operator %u", right, eqop);
 }
 
 DdirEquality *
