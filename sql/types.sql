@@ -3,6 +3,9 @@
 -- those.  Neighbours in "vals" are equal, or differ only in form, where the type
 -- has such values.
 
+CREATE SCHEMA types;
+SET search_path = types;
+
 CREATE EXTENSION citext;
 CREATE EXTENSION hstore;
 CREATE EXTENSION ltree;
@@ -293,3 +296,6 @@ UPDATE other SET w = lower(w), l = lower(l), c = lower(c) WHERE id % 2 = 0;
 \i test/sql/check_all.sql
 SELECT w.w FROM w_group w WHERE NOT EXISTS (SELECT FROM words x WHERE x.w = w.w COLLATE "C") AND w IS NOT NULL;
 TABLE w_minmax;
+
+SET client_min_messages = warning;
+DROP SCHEMA types CASCADE;

@@ -16,6 +16,7 @@
 #include "access/stratnum.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_publication.h"
 #include "datatype/timestamp.h"
 #include "executor/executor.h"
 #include "fmgr.h"
@@ -83,6 +84,18 @@ ddir_tupdesc_changed(TupleDesc desc, int i)
 #define ddir_owns_schema(oid, role) pg_namespace_ownercheck(oid, role)
 #define ddir_owns_relation(oid, role) pg_class_ownercheck(oid, role)
 #endif
+
+/* Do row filters, column lists and (18) generated columns allow updates? */
+static inline bool
+ddir_publication_desc_valid(const PublicationDesc *desc)
+{
+#if PG_VERSION_NUM >= 180000
+	if (!desc->gencols_valid_for_update || !desc->gencols_valid_for_delete)
+		return false;
+#endif
+	return desc->rf_valid_for_update && desc->rf_valid_for_delete &&
+		desc->cols_valid_for_update && desc->cols_valid_for_delete;
+}
 
 /* Wait events of extensions have names from 17 on. */
 static inline uint32

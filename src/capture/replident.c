@@ -44,6 +44,7 @@
 #include "utils/syscache.h"
 
 #include "capture/replident.h"
+#include "meta/publication.h"
 
 /* pg_class.relreplident, or 0 if there is no such table */
 static char
@@ -195,6 +196,11 @@ set_full(DdirAttempt *a)
 	remember(a->relid, identity,
 			 identity == REPLICA_IDENTITY_INDEX ? identity_index_name(a->relid) : NULL);
 	alter_identity(a->relid, REPLICA_IDENTITY_FULL, NULL);
+	if (ddir_publication_refuses(a->relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" is published so that it cannot be updated when it logs its old rows whole",
+						get_rel_name(a->relid))));
 }
 
 /* ----
@@ -268,6 +274,15 @@ restore(DdirAttempt *a)
 			identity = REPLICA_IDENTITY_DEFAULT;
 		alter_identity(a->relid, identity,
 					   identity == REPLICA_IDENTITY_INDEX ? index : NULL);
+		/* published meanwhile as only the full identity allows */
+		if (ddir_publication_refuses(a->relid))
+		{
+			alter_identity(a->relid, REPLICA_IDENTITY_FULL, NULL);
+			ereport(LOG,
+					(errmsg("ddir: table \"%s\" keeps REPLICA IDENTITY FULL",
+							get_rel_name(a->relid)),
+					 errdetail("With the one it had, a publication would make its updates fail.")));
+		}
 	}
 	forget(a->relid);
 }

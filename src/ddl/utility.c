@@ -12,6 +12,8 @@
  *	CREATE DATABASE ... TEMPLATE, DROP, RENAME, SET TABLESPACE of a database:
  *								its maintainer steps aside
  *	DROP EXTENSION				the maintainer leaves, slot and origin go
+ *	CREATE, ALTER PUBLICATION	tables whose updates would fail because their old
+ *								rows are logged whole get their identity back
  *	COMMIT PREPARED				the prepared transaction may have made views
  *
  * Whether the user may do it is the server's to say.  We ask a maintainer to
@@ -48,6 +50,7 @@
 #include "base/leave.h"
 #include "base/shared.h"
 #include "ddl/create.h"
+#include "ddl/identity.h"
 #include "ddl/retire.h"
 #include "ddl/utility.h"
 #include "meta/freshness.h"
@@ -382,6 +385,12 @@ dispatch(const Command *c)
 				return;
 			}
 			break;
+		case T_CreatePublicationStmt:
+		case T_AlterPublicationStmt:
+			proceed(c);
+			if (OidIsValid(ddir_am_oid()))
+				ddir_identities_published();
+			return;
 		case T_DropStmt:
 			if (ddir_shared != NULL && drops_extension((DropStmt *) node))
 				ddir_retire_begin();
