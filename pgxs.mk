@@ -21,7 +21,7 @@ OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 # The install script is its fragments in the order of their numbers.
 SQL_FRAGMENTS = $(sort $(wildcard src/sql/*.sql))
 DATA_built    = ddir--$(EXTVERSION).sql
-DATA          = $(wildcard src/sql/upgrade/ddir--*--*.sql)
+DATA          = $(wildcard src/sql/upgrade/ddir--*.sql)
 
 # Nothing is exported but what says PGDLLEXPORT.  15 does not mark functions by
 # itself; with this definition it exports the magic block, _PG_init and every

@@ -58,6 +58,9 @@ answer_sources(DdirMaintainer *m, DdirReply *reply)
 			if (v->lowered && list_member_oid(v->lowered->sources, relid))
 				views = lappend_oid(views, v->view);
 		}
+		/* no source any more: dropped, or soon to have its identity back */
+		if (views == NIL)
+			continue;
 		cols[0] = psprintf("%u", relid);
 		cols[1] = ddir_capture_mode_name(m->mode);
 		cols[2] = ddir_capture_identity(m->capture, relid);

@@ -86,6 +86,20 @@ for my $how (sort keys %restore)
 	$node->safe_psql('postgres', "DROP DATABASE $how") unless $how eq 'once';
 }
 
+# Without access methods views are plain ones, which can be adopted.
+$node->command_ok([ 'pg_dump', '--no-table-access-method', '-f', "$dir/plain_views.sql", 'postgres' ],
+	'dumps without access methods');
+$node->safe_psql('postgres', 'CREATE DATABASE adopted');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/plain_views.sql", 'adopted' ],
+	'and restores it');
+is($node->safe_psql('adopted', 'SELECT count(*) FROM ddir.views'), '0', 'no view is maintained');
+is($node->safe_psql('adopted', 'SELECT * FROM shop.by_region ORDER BY region'),
+	$node->safe_psql('postgres', 'SELECT * FROM shop.by_region ORDER BY region'), 'but has its rows');
+$node->safe_psql('adopted', "ALTER MATERIALIZED VIEW $_ SET ACCESS METHOD ddir") for qw(shop.by_region shop.good);
+$node->safe_psql('adopted', 'DELETE FROM shop.customer WHERE id % 5 = 0');
+DdirNode::views_equal_queries($node, 'adopted', 'adopted views equal their queries');
+$node->safe_psql('postgres', 'DROP DATABASE adopted');
+
 # ----
 # Over again: a dump of what was restored
 # ----
