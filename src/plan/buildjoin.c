@@ -84,6 +84,8 @@ gather_members(DdirJoinBuild *jb)
 	ListCell   *lc;
 
 	jb->member = palloc0(sizeof(DdirJoinMember) * (2 * list_length(jb->rel->equalities) + 1));
+	jb->eq_left = palloc(sizeof(int) * (list_length(jb->rel->equalities) + 1));
+	jb->eq_right = palloc(sizeof(int) * (list_length(jb->rel->equalities) + 1));
 	uf = palloc(sizeof(int) * (2 * list_length(jb->rel->equalities) + 1));
 	foreach(lc, jb->rel->equalities)
 	{
@@ -95,7 +97,10 @@ gather_members(DdirJoinBuild *jb)
 		for (int i = before; i < jb->nmembers; i++)
 			uf[i] = i;
 		unite(uf, l, r);
+		jb->eq_left[foreach_current_index(lc)] = l;
+		jb->eq_right[foreach_current_index(lc)] = r;
 	}
+	jb->comparable = palloc0(jb->nmembers * jb->nmembers + 1);
 	for (int i = 0; i < jb->nmembers; i++)
 		jb->member[i].cls = class_of(uf, i);
 }
@@ -171,8 +176,12 @@ key_kind(DdirJoinBuild *jb, const int *members, int n)
 bool
 ddir_join_comparable(DdirJoinBuild *jb, int a, int b)
 {
-	return ddir_key_compatible(ddir_join_key(jb, &a, 1, DDIR_KEY_JOIN),
-							   ddir_join_key(jb, &b, 1, DDIR_KEY_JOIN));
+	char	   *known = &jb->comparable[a * jb->nmembers + b];
+
+	if (*known == 0)
+		*known = ddir_key_compatible(ddir_join_key(jb, &a, 1, DDIR_KEY_JOIN),
+									 ddir_join_key(jb, &b, 1, DDIR_KEY_JOIN)) ? 'y' : 'n';
+	return *known == 'y';
 }
 
 static Expr *

@@ -223,7 +223,8 @@ add_arrangement(ReduceBuild *rb, List *quals, List *targets, Expr *order, bool d
 	made = ddir_flow_note(b, 0, "arrangement", "by group, for %s", label);
 	made->sharing = "new";
 	ddir_flow_holds(b, made, rb->arr[rb->narr], s->rows,
-					ddir_share_bytes(s->rows, exprs_width(targets), false, rb->key,
+					ddir_share_bytes(s->rows, exprs_width(targets), false, rb->key->ncols,
+									 rb->key->ncols > 0 ? rb->key->col[0].width : -1,
 									 exprs_width(rb->keys)));
 	return rb->narr++;
 }

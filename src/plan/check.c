@@ -88,6 +88,11 @@ static const DdirRefusalKind kinds[] = {
 		"It uses %s, for which PostgreSQL has no plan.",
 		"Use a LEFT JOIN, and UNION ALL with the other side's rows that NOT EXISTS finds."
 	},
+	[DDIR_REFUSE_MANY_RELATIONS] = {
+		"many_relations", ERRCODE_PROGRAM_LIMIT_EXCEEDED, "a join of more than 64 relations",
+		"It has %s.",
+		"Join some of them in a view of their own, and let this one read it."
+	},
 	[DDIR_REFUSE_SYSTEM_COLUMN] = {
 		"system_column", UNSUPPORTED, "a system column",
 		"It reads the system column %s, which is not part of a row's contents.",

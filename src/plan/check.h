@@ -5,7 +5,7 @@
  *
  * One table holds all refusals: the code that programs may rely on, the
  * SQLSTATE, what the construct is called, why it is refused, and what to do
- * instead.  The README's list of restrictions is made from it.
+ * instead.  The README's list of them is made from it (test/tools/check_refusals).
  *
  * src/plan/check.h
  *
@@ -35,6 +35,7 @@ typedef enum DdirRefusalCode
 	DDIR_REFUSE_TABLE_FUNCTION,
 	DDIR_REFUSE_TABLESAMPLE,
 	DDIR_REFUSE_FULL_JOIN,
+	DDIR_REFUSE_MANY_RELATIONS,
 	/* columns and expressions */
 	DDIR_REFUSE_SYSTEM_COLUMN,
 	DDIR_REFUSE_WHOLE_ROW,

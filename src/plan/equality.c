@@ -48,10 +48,16 @@ ddir_equality_usable(Oid eqop, Oid left_type, Oid right_type, Oid collation)
 {
 	UsableContext cx = {eqop, {left_type, right_type}, collation, false};
 	Oid			funcid = get_opcode(eqop);
+	Oid			left;
+	Oid			right;
 	char	   *message;
 
 	if (!OidIsValid(funcid) || !func_strict(funcid) ||
 		func_volatile(funcid) != PROVOLATILE_IMMUTABLE)
+		return false;
+	op_input_types(eqop, &left, &right);
+	/* of two types, both sides must be looked up by it */
+	if (left != right && !OidIsValid(get_commutator(eqop)))
 		return false;
 	if (!op_hashjoinable(eqop, left_type) && !op_mergejoinable(eqop, left_type))
 		return false;

@@ -36,6 +36,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -281,7 +282,7 @@ typedef struct JoinMember
 
 typedef struct JoinSet
 {
-	uint64		inputs;
+	uint64		inputs;			/* the key */
 	double		rows;
 } JoinSet;
 
@@ -294,7 +295,7 @@ struct DdirJoinEstimate
 	JoinQual   *qual;
 	int			nmembers;
 	JoinMember *member;
-	List	   *sets;			/* of JoinSet *: estimated already */
+	HTAB	   *sets;			/* of JoinSet: estimated already */
 };
 
 static void
@@ -331,6 +332,7 @@ DdirJoinEstimate *
 ddir_estimate_join(DdirRel *join, Oid owner)
 {
 	DdirJoinEstimate *e = palloc0(sizeof(DdirJoinEstimate));
+	HASHCTL		ctl = {0};
 	List	   *quals;
 	DdirActing	acting;
 	ListCell   *lc;
@@ -338,6 +340,10 @@ ddir_estimate_join(DdirRel *join, Oid owner)
 	e->cxt = CurrentMemoryContext;
 	e->owner = owner;
 	e->e.rel = join;
+	ctl.keysize = sizeof(uint64);
+	ctl.entrysize = sizeof(JoinSet);
+	ctl.hcxt = CurrentMemoryContext;
+	e->sets = hash_create("ddir join estimate", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	e->member = palloc0(sizeof(JoinMember) * (2 * list_length(join->equalities) + 1));
 	foreach(lc, join->equalities)
 	{
@@ -448,15 +454,11 @@ set_rows(DdirJoinEstimate *e, uint64 set)
 	List	   *classes = NIL;
 	uint64		rest;
 	double		rows;
-	ListCell   *lc;
 
 	check_stack_depth();
-	foreach(lc, e->sets)
-	{
-		entry = lfirst(lc);
-		if (entry->inputs == set)
-			return entry->rows;
-	}
+	entry = hash_search(e->sets, &set, HASH_FIND, NULL);
+	if (entry)
+		return entry->rows;
 
 	/* the last input that is joined with the others, if any is */
 	for (int i = e->e.rel->ninputs - 1; i >= 0 && classes == NIL; i--)
@@ -483,10 +485,8 @@ set_rows(DdirJoinEstimate *e, uint64 set)
 			((e->qual[i].inputs & ~rest) != 0 || (e->qual[i].inputs == 0 && rest == 0)))
 			rows *= e->qual[i].selectivity;
 
-	entry = palloc(sizeof(JoinSet));
-	entry->inputs = set;
+	entry = hash_search(e->sets, &set, HASH_ENTER, NULL);
 	entry->rows = Max(rows, 1);
-	e->sets = lappend(e->sets, entry);
 	return entry->rows;
 }
 
@@ -573,7 +573,7 @@ ddir_estimate_distinct(const DdirRel *rel, Bitmapset *columns)
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	DdirRel    *inputs[1] = {unconstify(DdirRel *, rel)};
-	DdirRel		all = {.kind = DDIR_REL_MAP, .ninputs = 1, .input = inputs};
+	DdirRel		all = {.kind = DDIR_REL_MAP,.ninputs = 1,.input = inputs};
 	Estimate	e = {&all};
 	List	   *exprs = NIL;
 	List	   *trace;

@@ -33,6 +33,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "engine/op.h"
 #include "plan/lowering.h"
 #include "rows/agg.h"
 #include "rows/key.h"
@@ -174,6 +175,8 @@ check_rel(DdirLowering *run, DdirRel *rel, List **seen)
 		(rel->kind == DDIR_REL_ANTI || compares_images(rel->equalities)))
 		ddir_refuse_query(run->refusal, DDIR_REFUSE_EXPRESSION,
 						  psprintf("a comparison of more than %d columns", INDEX_MAX_KEYS));
+	if (rel->kind == DDIR_REL_JOIN && rel->ninputs > DDIR_RELATIONS_MAX)
+		ddir_refuse_query(run->refusal, DDIR_REFUSE_MANY_RELATIONS, NULL);
 	if (rel->kind != DDIR_REL_REDUCE)
 		return;
 	foreach(lc, rel->keys)

@@ -144,8 +144,11 @@ extern DdirArranged *ddir_share_arrange(DdirBuild *b, const DdirWanted *w, List 
  */
 extern void ddir_share_widen(List *wanted);
 
-/* What so many rows of these widths take, their key among them. */
-extern double ddir_share_bytes(double rows, double vals, bool fixed, const DdirKeySpec *key,
+/*
+ * What so many rows of these widths take, their key of so many columns among
+ * them; first: the width of its first column's bytes, or -1.
+ */
+extern double ddir_share_bytes(double rows, double vals, bool fixed, int nkeys, int first,
 							   double key_width);
 
 /* Rows of a source or view, if an arrangement holds all of them. */

@@ -58,6 +58,9 @@ typedef struct DdirJoinBuild
 	Bitmapset **needed;			/* columns of each stream, from 1 */
 	int			nmembers;
 	DdirJoinMember *member;
+	int		   *eq_left;		/* members that each equality is of */
+	int		   *eq_right;
+	char	   *comparable;		/* of each two members: 'y', 'n', 0: not known */
 	int			narr;
 	DdirArranged **arr;			/* arrangements used */
 	int		   *arr_rel;		/* relation each was made for */

@@ -61,6 +61,9 @@ typedef struct Tree
 	struct Tree *left;			/* NULL: a single input */
 	struct Tree *right;
 	double		bytes;			/* of all arrangements in it */
+	double		rows;			/* of its result; 0: not asked for yet */
+	double		width;			/* of what is kept of a row */
+	bool		fixed;
 } Tree;
 
 /* The price of arranging an input by some of its members. */
@@ -75,6 +78,8 @@ typedef struct Search
 {
 	DdirJoinBuild *jb;
 	List	   *prices;			/* of Price * */
+	int		   *key_width;		/* of each member's key, -1: not fixed */
+	double	   *width;			/* and of its values */
 } Search;
 
 /*
@@ -85,25 +90,6 @@ static bool
 is_member_of(const DdirJoinBuild *jb, int m, uint64 set)
 {
 	return (BIT(jb->member[m].rel) & set) != 0;
-}
-
-/* The members that are the sides of an equality. */
-static void
-equality_members(DdirJoinBuild *jb, const DdirEquality *eq, int *left, int *right)
-{
-	*left = *right = -1;
-	for (int i = 0; i < jb->nmembers; i++)
-	{
-		const DdirJoinMember *m = &jb->member[i];
-
-		if (m->null_safe != eq->null_safe || m->collation != eq->collation)
-			continue;
-		if (m->rel == eq->left && equal(m->expr, eq->left_expr))
-			*left = i;
-		if (m->rel == eq->right && equal(m->expr, eq->right_expr))
-			*right = i;
-	}
-	Assert(*left >= 0 && *right >= 0);
 }
 
 static bool
@@ -129,14 +115,11 @@ add_link(DdirJoinBuild *jb, Links *links, int left, int right)
 static bool
 leaves(DdirJoinBuild *jb, int member, uint64 set)
 {
-	ListCell   *lc;
-
-	foreach(lc, jb->rel->equalities)
+	for (int i = 0; i < list_length(jb->rel->equalities); i++)
 	{
-		int			l;
-		int			r;
+		int			l = jb->eq_left[i];
+		int			r = jb->eq_right[i];
 
-		equality_members(jb, lfirst(lc), &l, &r);
 		if ((l == member && !is_member_of(jb, r, set)) ||
 			(r == member && !is_member_of(jb, l, set)))
 			return true;
@@ -151,15 +134,12 @@ leaves(DdirJoinBuild *jb, int member, uint64 set)
 static void
 find_links(DdirJoinBuild *jb, uint64 left, uint64 right, Links *links)
 {
-	ListCell   *lc;
-
 	links->n = 0;
-	foreach(lc, jb->rel->equalities)
+	for (int i = 0; i < list_length(jb->rel->equalities); i++)
 	{
-		int			l;
-		int			r;
+		int			l = jb->eq_left[i];
+		int			r = jb->eq_right[i];
 
-		equality_members(jb, lfirst(lc), &l, &r);
 		if (is_member_of(jb, l, left) && is_member_of(jb, r, right))
 			add_link(jb, links, l, r);
 		else if (is_member_of(jb, r, left) && is_member_of(jb, l, right))
@@ -227,38 +207,59 @@ columns_above(DdirJoinBuild *jb, uint64 set, int i)
  * Prices
  */
 
-static double
-result_bytes(DdirJoinBuild *jb, uint64 set, const int *members, int n)
+/* Rows and widths of what a tree gives. */
+static void
+measure(DdirJoinBuild *jb, Tree *tree)
 {
-	DdirKeySpec *key = ddir_join_key(jb, members, n, DDIR_KEY_JOIN);
-	double		vals = 0;
-	double		keys = 0;
-	bool		fixed = true;
-
+	tree->rows = ddir_estimate_join_rows(jb->estimate, tree->inputs);
+	tree->fixed = true;
 	for (int i = 0; i < jb->n; i++)
 	{
 		Bitmapset  *columns;
 		int			a = -1;
 
-		if ((set & BIT(i)) == 0)
+		if ((tree->inputs & BIT(i)) == 0)
 			continue;
-		columns = columns_above(jb, set, i);
+		columns = columns_above(jb, tree->inputs, i);
 		while ((a = bms_next_member(columns, a)) >= 0)
 		{
-			vals += ddir_estimate_width(jb->rel->input[i], a);
-			fixed = fixed && jb->rel->input[i]->type->col[a - 1].typlen > 0;
+			tree->width += ddir_estimate_width(jb->rel->input[i], a);
+			tree->fixed = tree->fixed && jb->rel->input[i]->type->col[a - 1].typlen > 0;
 		}
 	}
-	for (int i = 0; i < n; i++)
-	{
-		const DdirJoinMember *m = &jb->member[members[i]];
+}
 
-		if (IsA(m->expr, Var))
-			keys += ddir_estimate_width(jb->rel->input[m->rel], ((Var *) m->expr)->varattno);
+static void
+measure_members(Search *s)
+{
+	DdirJoinBuild *jb = s->jb;
+
+	s->key_width = palloc(sizeof(int) * (jb->nmembers + 1));
+	s->width = palloc(sizeof(double) * (jb->nmembers + 1));
+	for (int m = 0; m < jb->nmembers; m++)
+	{
+		Node	   *expr = (Node *) jb->member[m].expr;
+
+		s->key_width[m] = ddir_join_key(jb, &m, 1, DDIR_KEY_JOIN)->col[0].width;
+		if (IsA(expr, Var))
+			s->width[m] = ddir_estimate_width(jb->rel->input[jb->member[m].rel],
+											  ((Var *) expr)->varattno);
 		else
-			keys += get_typavgwidth(exprType((Node *) m->expr), -1);
+			s->width[m] = get_typavgwidth(exprType(expr), exprTypmod(expr));
 	}
-	return ddir_share_bytes(ddir_estimate_join_rows(jb->estimate, set), vals, fixed, key, keys);
+}
+
+static double
+result_bytes(Search *s, Tree *tree, const int *members, int n)
+{
+	double		keys = 0;
+
+	if (tree->rows == 0)
+		measure(s->jb, tree);
+	for (int i = 0; i < n; i++)
+		keys += s->width[members[i]];
+	return ddir_share_bytes(tree->rows, tree->width, tree->fixed, n,
+							n > 0 ? s->key_width[members[0]] : -1, keys);
 }
 
 static double
@@ -286,11 +287,11 @@ input_bytes(Search *s, int input, const int *members, int n)
 }
 
 static double
-side_bytes(Search *s, uint64 side, const int *members, int n)
+side_bytes(Search *s, Tree *side, const int *members, int n)
 {
-	if ((side & (side - 1)) == 0)
-		return input_bytes(s, pg_rightmost_one_pos64(side), members, n);
-	return result_bytes(s->jb, side, members, n);
+	if (side->left == NULL)
+		return input_bytes(s, pg_rightmost_one_pos64(side->inputs), members, n);
+	return result_bytes(s, side, members, n);
 }
 
 /* The join of two trees; NULL if it would be of everything with everything. */
@@ -303,13 +304,13 @@ joined(Search *s, Tree *left, Tree *right, bool cross)
 	find_links(s->jb, left->inputs, right->inputs, &links);
 	if (links.n == 0 && !cross)
 		return NULL;
-	tree = palloc(sizeof(Tree));
+	tree = palloc0(sizeof(Tree));
 	tree->inputs = left->inputs | right->inputs;
 	tree->left = left;
 	tree->right = right;
 	tree->bytes = left->bytes + right->bytes +
-		side_bytes(s, left->inputs, links.left, links.n) +
-		side_bytes(s, right->inputs, links.right, links.n);
+		side_bytes(s, left, links.left, links.n) +
+		side_bytes(s, right, links.right, links.n);
 	return tree;
 }
 
@@ -404,12 +405,12 @@ exact_bytes(Search *s, const Tree *tree, List **wanted)
 	find_links(s->jb, tree->left->inputs, tree->right->inputs, &links);
 	for (int side = 0; side < 2; side++)
 	{
-		const Tree *t = side == 0 ? tree->left : tree->right;
+		Tree	   *t = side == 0 ? tree->left : tree->right;
 		const int  *members = side == 0 ? links.left : links.right;
 
 		bytes += exact_bytes(s, t, wanted);
 		if (t->left)
-			bytes += result_bytes(s->jb, t->inputs, members, links.n);
+			bytes += result_bytes(s, t, members, links.n);
 		else
 			*wanted = lappend(*wanted,
 							  ddir_join_want(s->jb, pg_rightmost_one_pos64(t->inputs),
@@ -484,10 +485,9 @@ equalities_here(DdirJoinBuild *jb, const Made *left, const Made *right)
 	foreach(lc, jb->rel->equalities)
 	{
 		DdirEquality *eq = lfirst(lc);
-		int			l;
-		int			r;
+		int			l = jb->eq_left[foreach_current_index(lc)];
+		int			r = jb->eq_right[foreach_current_index(lc)];
 
-		equality_members(jb, eq, &l, &r);
 		if (!(is_member_of(jb, l, left->inputs) && is_member_of(jb, r, right->inputs)) &&
 			!(is_member_of(jb, r, left->inputs) && is_member_of(jb, l, right->inputs)))
 			continue;
@@ -608,6 +608,7 @@ ddir_join_tree(DdirJoinBuild *jb, double *bytes)
 	Tree	   *tree;
 	DdirRel    *rel = NULL;
 
+	measure_members(&s);
 	tree = jb->n <= SEARCH_MAX ? best_of_all(&s) : best_by_steps(&s);
 	*bytes = exact_bytes(&s, tree, &wanted);
 	*bytes += ddir_join_new_bytes(jb, wanted);

@@ -32,6 +32,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 
+#include "engine/op.h"
 #include "plan/optimize.h"
 #include "plan/prune.h"
 #include "rows/program.h"
@@ -266,7 +267,7 @@ merge_join_join(DdirRel *rel, int input)
 	List	   *equalities;
 	ListCell   *lc;
 
-	if (computes_twice(rel, input))
+	if (n > DDIR_RELATIONS_MAX || computes_twice(rel, input))
 		return false;
 	targets = replaced(inner->targets, -1, NIL, 0, input);
 	equalities = replaced_equalities(rel->equalities, input, targets, input + 1, shift);

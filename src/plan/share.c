@@ -279,14 +279,14 @@ ddir_share_covers(const DdirWanted *made, const DdirWanted *w)
  */
 
 double
-ddir_share_bytes(double rows, double vals, bool fixed, const DdirKeySpec *key, double key_width)
+ddir_share_bytes(double rows, double vals, bool fixed, int nkeys, int first, double key_width)
 {
 	double		bytes = ROW_BYTES + 1 + vals + (fixed ? 0 : OFFSET_BYTES);
 
 	/* a key of eight bytes is its hash */
-	if (key->ncols == 1 && key->col[0].width > 0)
-		bytes += key->col[0].width == 8 ? 0 : key->col[0].width;
-	else if (key->ncols > 0)
+	if (nkeys == 1 && first > 0)
+		bytes += first == 8 ? 0 : first;
+	else if (nkeys > 0)
 		bytes += key_width + OFFSET_BYTES;
 	return EMPTY_BYTES + rows * bytes;
 }
@@ -349,7 +349,8 @@ set_bytes(DdirWanted *w)
 	}
 	else if (s->rel->type->natts == 1)
 		w->rows = ddir_estimate_distinct(s->rel, bms_make_singleton(1));
-	w->bytes = ddir_share_bytes(w->rows, vals, fixed, w->key, key_bytes(w));
+	w->bytes = ddir_share_bytes(w->rows, vals, fixed, w->key->ncols,
+								w->key->ncols > 0 ? w->key->col[0].width : -1, key_bytes(w));
 }
 
 void

@@ -7,6 +7,7 @@
  *	test_render(query)	- the DDIR written back as SQL; NULL if refused
  *	test_facts(query)	- sources, functions and types, and whether ambiguous
  *	test_refusals()		- the table of refusals
+ *	test_am(internal)	- a table access method that is not heap
  *
  * Written back, every relation is a WITH query of its own, whose columns are
  * c1, c2, ..., and which reads others as i1, i2, ...; so rows can be compared
@@ -18,6 +19,7 @@
  */
 #include "postgres.h"
 
+#include "access/tableam.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -43,6 +45,7 @@ PG_FUNCTION_INFO_V1(test_lower);
 PG_FUNCTION_INFO_V1(test_render);
 PG_FUNCTION_INFO_V1(test_facts);
 PG_FUNCTION_INFO_V1(test_refusals);
+PG_FUNCTION_INFO_V1(test_am);
 
 static DdirLowered *
 lower_text(const char *text, DdirRefusal *refusal)
@@ -114,6 +117,15 @@ test_refusals(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
 	}
 	return (Datum) 0;
+}
+
+Datum
+test_am(PG_FUNCTION_ARGS)
+{
+	static TableAmRoutine routine;
+
+	routine = *GetHeapamTableAmRoutine();
+	PG_RETURN_POINTER(&routine);
 }
 
 /*
