@@ -31,6 +31,8 @@ CREATE MATERIALIZED VIEW v_in USING ddir AS
 	SELECT l.id AS l, r.id AS r FROM l LEFT JOIN r ON r.k = l.k AND l.s IN (SELECT s FROM x);
 CREATE MATERIALIZED VIEW v_lateral USING ddir AS
 	SELECT l.id AS l, j.id AS r, j.xs FROM l LEFT JOIN (r JOIN LATERAL (SELECT x.s AS xs FROM x WHERE x.k >= l.k AND x.k <= r.k) y ON true) j ON j.n > 0;
+CREATE MATERIALIZED VIEW v_full_lateral USING ddir AS
+	SELECT l.id AS l, q.r, q.s FROM l, LATERAL (SELECT r.id AS r, y.s FROM r FULL JOIN (SELECT k, s FROM x WHERE x.s <> l.s) y ON r.k = y.k AND r.n > l.n) q;
 \i test/sql/check_all.sql
 TABLE v_mixed ORDER BY l, r;
 TABLE v_full ORDER BY l, r;

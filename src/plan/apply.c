@@ -267,8 +267,9 @@ bound_by_domain(DdirLevel *level, DdirFrom *from, Query *query, DdirLevelKind ki
 	DdirRel    *bindings = domain->rel;
 	ListCell   *lc;
 
+	/* for those that do not need it, too; grouping makes them different */
 	if (guard)
-		bindings = ddir_domain_make(level, from, vars, NIL, passed)->rel;
+		bindings = ddir_domain_make(level, from, vars, NIL, passed)->rel->input[0];
 	bound->by_domain = true;
 	query = ddir_domain_bind_query(level->run, domain, bindings, copyObject(query));
 	bound->rel = ddir_lower_query(level->run, level, query, kind);

@@ -68,11 +68,6 @@ static const DdirRefusalKind kinds[] = {
 		"It uses %s; a view that is kept up to date locks no rows.",
 		"Leave the locking clause out."
 	},
-	[DDIR_REFUSE_LATERAL] = {
-		"lateral", UNSUPPORTED, "a FULL JOIN that refers to what is around it",
-		"It uses %s, which is not maintained.",
-		"Write the reference as a condition of WHERE."
-	},
 	[DDIR_REFUSE_TABLE_FUNCTION] = {
 		"table_function", UNSUPPORTED, "a function in FROM",
 		"It uses %s; rows made by functions are not maintained.",

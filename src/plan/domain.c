@@ -195,6 +195,8 @@ agg_is_total(Aggref *ref)
 		if (!ddir_expr_is_total((Node *) lfirst_node(TargetEntry, lc)->expr))
 			return false;
 	}
+	if (ddir_is_single_agg(ref->aggfnoid))
+		return true;
 	if (!ddir_try(try_method, &cx, &message) || cx.method == DDIR_AGG_RECOMPUTE)
 		return false;
 	if (cx.method == DDIR_AGG_SEEK || ref->args == NIL || ref->aggtype == BOOLOID)

@@ -102,7 +102,7 @@ agg_is_ambiguous(DdirLowering *run, Aggref *ref, DdirAggMethod method)
 	DdirGroupKey key;
 
 	if (method == DDIR_AGG_RECOMPUTE)
-		return true;
+		return !ddir_is_single_agg(ref->aggfnoid);
 	if (ref->args == NIL)
 		return false;
 	tle = linitial_node(TargetEntry, ref->args);

@@ -807,10 +807,30 @@ ddir_lower_inner(DdirLevel *level, List *items, List *quals, Bitmapset *nonnull,
 	foreach(lc, items)
 	{
 		Node	   *item = lfirst(lc);
+		List	   *own = take_quals(&quals, ddir_rels_in(item));
 
-		ddir_lower_node(level, item, take_quals(&quals, ddir_rels_in(item)), nonnull, into);
+		/* what one refers to is made of rows that pass all that is known */
+		if (ddir_outside_vars(level, item) != NIL)
+			ddir_from_add_quals(level, into, take_quals(&quals, into->rels));
+		ddir_lower_node(level, item, own, nonnull, into);
 	}
 	ddir_from_add_quals(level, into, quals);
+}
+
+/* The same of one that is part of another: it is joined before that is. */
+static void
+lower_inner_join(DdirLevel *level, JoinExpr *join, List *quals, Bitmapset *nonnull,
+				 DdirFrom *into)
+{
+	List	   *on = list_concat_copy(quals, ddir_lower_conjuncts(level, join->quals));
+	List	   *items = list_make2(join->larg, join->rarg);
+	DdirFrom   *from = palloc0(sizeof(DdirFrom));
+
+	if (ddir_outside_vars(level, (Node *) join) != NIL)
+		from = into;
+	ddir_lower_inner(level, items, on, nonnull, from);
+	if (from != into)
+		merge_from(into, from);
 }
 
 /*
@@ -910,10 +930,7 @@ lower_outer_join(DdirLevel *level, JoinExpr *join, List *quals, Bitmapset *nonnu
 		ddir_lower_outer(level, join->rarg, join->larg, join->quals, quals, nonnull, from);
 	else
 	{
-		if (domain)
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_LATERAL,
-							  NULL);
-		ddir_lower_full(level, join->larg, join->rarg, join->quals, from);
+		ddir_lower_full(level, join->larg, join->rarg, join->quals, from, domain, rti);
 		ddir_from_add_quals(level, from, quals);
 	}
 	merge_from(into, from);
@@ -942,13 +959,7 @@ ddir_lower_node(DdirLevel *level, Node *node, List *quals, Bitmapset *nonnull, D
 		ddir_lower_inner(level, from->fromlist, list_concat_copy(quals, on), nonnull, into);
 	}
 	else if (castNode(JoinExpr, node)->jointype == JOIN_INNER)
-	{
-		JoinExpr   *join = (JoinExpr *) node;
-
-		on = ddir_lower_conjuncts(level, join->quals);
-		ddir_lower_inner(level, list_make2(join->larg, join->rarg),
-						 list_concat_copy(quals, on), nonnull, into);
-	}
+		lower_inner_join(level, (JoinExpr *) node, quals, nonnull, into);
 	else
 		lower_outer_join(level, (JoinExpr *) node, quals,
 						 bms_union(nonnull, find_nonnullable_rels((Node *) quals)), into);

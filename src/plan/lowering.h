@@ -247,7 +247,7 @@ extern Expr *ddir_null_test(Expr *expr, NullTestType type);
 extern void ddir_lower_outer(DdirLevel *level, Node *left, Node *right, Node *on,
 							 List *quals, Bitmapset *nonnull, DdirFrom *into);
 extern void ddir_lower_full(DdirLevel *level, Node *left, Node *right, Node *on,
-							DdirFrom *into);
+							DdirFrom *into, DdirDomain *around, int around_rti);
 
 /* domain.c */
 /* Columns of a query in something of it, subqueries too; rels: NULL = of any. */
@@ -307,6 +307,9 @@ extern void ddir_query_simplify(Query *query, bool in);
 
 /* value.c */
 extern Expr *ddir_lower_values(DdirLevel *level, DdirFrom *from, Expr *expr);
+
+/* the aggregate of one row's value, of which there is no other */
+extern bool ddir_is_single_agg(Oid fnoid);
 
 /* group.c */
 extern DdirRel *ddir_lower_group(DdirLevel *level, DdirFrom *from);

@@ -33,7 +33,8 @@
  *	R'	(d, columns of R)	the domain joined with R on all conditions
  *	N	(d, NULLs)			the bindings that R' does not have
  *
- * A full join is the left join, and the rows of R that have no match in L.
+ * A full join is the left join, and the rows of R that have no match in L.  If it
+ * is made for each binding of a domain, both sides have it, and are equal in it.
  *
  * src/plan/outer.c
  *
@@ -489,23 +490,27 @@ antijoin_on(DdirRel *left, DdirRel *right, List *left_exprs, List *right_exprs, 
 	return ddir_rel_anti(left, right, equalities, NIL);
 }
 
-/* Rows of the right side as those of the full join: NULLs left of them */
+/*
+ * Rows of the right side as those of the full join: NULLs left of them, but
+ * for the columns of the domain around, which are those of its own.
+ */
 static DdirRel *
-right_alone(DdirLevel *level, Bitmapset *rels, Bitmapset *right_rels, DdirRel *rel,
-			DdirRel *joined)
+right_alone(DdirLevel *level, Bitmapset *rels, DdirRel *joined, const DdirPlace *places,
+			Bitmapset *right_rels, DdirRel *rel, int around, int around_right)
 {
 	List	   *targets = NIL;
-	int			a = 0;
 	int			rti = -1;
 
 	while ((rti = bms_next_member(rels, rti)) >= 0)
 	{
-		for (int i = 0; i < level->place[rti - 1].natts; i++)
+		int			of = rti == around ? around_right : rti;
+
+		for (int i = 1; i <= level->place[rti - 1].natts; i++)
 		{
 			DdirColumnType *col = &joined->type->col[list_length(targets)];
 
-			if (bms_is_member(rti, right_rels))
-				targets = lappend(targets, ddir_rel_var(0, rel, ++a));
+			if (bms_is_member(of, right_rels))
+				targets = lappend(targets, ddir_rel_var(0, rel, places[of - 1].offset + i));
 			else
 				targets = lappend(targets, makeNullConst(col->typid, col->typmod,
 														 col->collation));
@@ -514,25 +519,82 @@ right_alone(DdirLevel *level, Bitmapset *rels, Bitmapset *right_rels, DdirRel *r
 	return ddir_rel_map(rel, NIL, targets);
 }
 
+/* Let the right side have the domain too; where its columns are there. */
+static int
+share_around(DdirLevel *level, DdirDomain *around, int rti, DdirFrom *right, Node **right_node)
+{
+	DdirDomain	again = *around;
+	int			own = ddir_from_add_domain(level, right, around);
+
+	again.vars = NIL;
+	for (int a = 1; a <= around->rel->type->natts; a++)
+		again.vars = lappend(again.vars, ddir_rel_var(rti - 1, around->rel, a));
+	*right_node = ddir_bind_node(level, &again, own, *right_node);
+	return own;
+}
+
+/* The bindings of both sides are to be the same: those that the left one's are. */
+static void
+equate_around(DdirLevel *level, OnClause *on, DdirDomain *around, int rti, int own,
+			  DdirFrom *right)
+{
+	for (int a = 1; a <= around->rel->type->natts; a++)
+	{
+		Var		   *left = ddir_rel_var(rti - 1, around->rel, a);
+		int			i = 0;
+
+		while (!equal(list_nth(on->left_keys, i), left))
+			i++;
+		ddir_from_add_cond(right,
+						   ddir_equality_clause(copyObject(list_nth(on->right_keys, i)),
+												(Expr *) ddir_rel_var(own - 1, around->rel, a),
+												list_nth_oid(on->eqops, i), left->varcollid),
+						   true);
+	}
+}
+
+/*
+ * The rows of the right side that match none of the left one, all conditions
+ * being in R' ("matches"), which has the right side's columns behind the keys.
+ */
+static DdirRel *
+without_matches(List *exprs, DdirRel *right_rel, DdirRel *matches, int nkeys)
+{
+	List	   *found = NIL;
+	List	   *eqops = NIL;
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+	{
+		Var		   *var = lfirst_node(Var, lc);
+
+		found = lappend(found, ddir_rel_var(1, matches, nkeys + var->varattno));
+		eqops = lappend_oid(eqops, ddir_image_equality((Node *) var));
+	}
+	return antijoin_on(right_rel, matches, exprs, found, eqops, true);
+}
+
+/* around: the domain that "left" begins with, if there is one, as rti */
 void
 ddir_lower_full(DdirLevel *level, Node *left_node, Node *right_node, Node *on_node,
-				DdirFrom *left)
+				DdirFrom *left, DdirDomain *around, int rti)
 {
-	Bitmapset  *left_rels = ddir_rels_in(left_node);
-	Bitmapset  *right_rels = ddir_rels_in(right_node);
+	Bitmapset  *left_rels = bms_union(ddir_rels_in(left_node), left->rels);
+	Bitmapset  *right_rels;
 	List	   *conjuncts = ddir_lower_conjuncts(level, on_node);
 	DdirFrom   *right = palloc0(sizeof(DdirFrom));
 	OnClause	on = {0};
 	DdirInput  *side[2];
 	DdirRel    *right_rel;
-	DdirRel    *matches;
+	DdirRel    *rest;
 	DdirRel    *parts[2];
-	List	   *exprs[2];
-	List	   *eqops;
-	ListCell   *lc;
+	DdirPlace  *places;
+	int			own = 0;
 
-	check_full(level, conjuncts, left_rels, right_rels);
-	sort_on(&on, conjuncts, left_rels, right_rels);
+	check_full(level, conjuncts, left_rels, ddir_rels_in(right_node));
+	sort_on(&on, conjuncts, left_rels, ddir_rels_in(right_node));
+	if (around)
+		own = share_around(level, around, rti, right, &right_node);
 	ddir_lower_node(level, left_node, NIL, NULL, left);
 	ddir_lower_node(level, right_node, NIL, NULL, right);
 	ddir_from_collapse(level, left);
@@ -540,39 +602,39 @@ ddir_lower_full(DdirLevel *level, Node *left_node, Node *right_node, Node *on_no
 	side[0] = linitial(left->inputs);
 	side[1] = linitial(right->inputs);
 	right_rel = side[1]->rel;
+	right_rels = bms_copy(right->rels);
+	places = palloc(sizeof(DdirPlace) * level->nplaces);
+	memcpy(places, level->place, sizeof(DdirPlace) * level->nplaces);
 
-	if (on.mixed == NIL && on.left == NIL && on.right == NIL)
+	if (around == NULL && on.mixed == NIL && on.left == NIL && on.right == NIL)
 	{
-		parts[1] = antijoin_on(right_rel, side[0]->rel, resolved(level, on.right_keys, side[1], 1),
-							   resolved(level, on.left_keys, side[0], 2), on.eqops, false);
+		rest = antijoin_on(right_rel, side[0]->rel, resolved(level, on.right_keys, side[1], 1),
+						   resolved(level, on.left_keys, side[0], 2), on.eqops, false);
 		add_completed(level, &on, left, right);
 	}
 	else
 	{
-		List	   *vars = ddir_vars_of_level((Node *) conjuncts, right_rels, NIL);
+		List	   *vars[2];
+		List	   *exprs;
 
-		exprs[0] = resolved(level, vars, side[1], 1);
-		ddir_from_add_quals(level, right,
-							bind_right(level, &on, conjuncts,
-									   ddir_vars_of_level((Node *) conjuncts, left_rels, NIL), true,
-									   left, right, NULL));
-		matches = add_completed(level, &on, left, right);
-		exprs[1] = NIL;
-		eqops = NIL;
-		foreach(lc, exprs[0])
+		vars[0] = ddir_vars_of_level((Node *) conjuncts, left_rels, NIL);
+		vars[1] = ddir_vars_of_level((Node *) conjuncts, right_rels, NIL);
+		for (int a = 1; around && a <= around->rel->type->natts; a++)
 		{
-			Var		   *var = lfirst_node(Var, lc);
-
-			/* its columns are in the same order there, behind the keys */
-			exprs[1] = lappend(exprs[1], ddir_rel_var(1, matches,
-													  list_length(on.left_keys) + var->varattno));
-			eqops = lappend_oid(eqops, ddir_image_equality((Node *) var));
+			vars[0] = list_append_unique(vars[0], ddir_rel_var(rti - 1, around->rel, a));
+			vars[1] = lappend(vars[1], ddir_rel_var(own - 1, around->rel, a));
 		}
-		parts[1] = antijoin_on(right_rel, matches, exprs[0], exprs[1], eqops, true);
+		exprs = resolved(level, vars[1], side[1], 1);
+		conjuncts = bind_right(level, &on, conjuncts, vars[0], true, left, right, NULL);
+		if (around)
+			equate_around(level, &on, around, rti, own, right);
+		ddir_from_add_quals(level, right, conjuncts);
+		rest = without_matches(exprs, right_rel, add_completed(level, &on, left, right),
+							   list_length(on.left_keys));
 	}
 	ddir_from_collapse(level, left);
 	side[0] = linitial(left->inputs);
 	parts[0] = side[0]->rel;
-	parts[1] = right_alone(level, left->rels, right_rels, parts[1], parts[0]);
+	parts[1] = right_alone(level, left->rels, parts[0], places, right_rels, rest, rti, own);
 	side[0]->rel = ddir_rel_union(2, parts);
 }

@@ -31,6 +31,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_type.h"
@@ -257,12 +258,24 @@ polymorphic_agg(Oid fnoid, Oid result, Expr *arg)
 }
 
 /* whatever value there is; of one row, its */
-static Expr *
-single_agg(Expr *arg)
+static Oid
+single_function(void)
 {
 	const Oid	any = ANYELEMENTOID;
 
-	return polymorphic_agg(our_function("_single", 1, &any), exprType((Node *) arg), arg);
+	return our_function("_single", 1, &any);
+}
+
+bool
+ddir_is_single_agg(Oid fnoid)
+{
+	return fnoid >= FirstNormalObjectId && fnoid == single_function();
+}
+
+static Expr *
+single_agg(Expr *arg)
+{
+	return polymorphic_agg(single_function(), exprType((Node *) arg), arg);
 }
 
 /* the value, or an error if it is one of several */

@@ -218,6 +218,10 @@ INSERT INTO queries (query) VALUES
   ('SELECT a.x, s.k, s.q FROM a, LATERAL (SELECT k, q FROM c, LATERAL (SELECT b.y AS q FROM b WHERE b.x = c.k AND b.w > a.z) t) s'),
   ('SELECT a.x, s.g FROM a, LATERAL (SELECT x AS g FROM b WHERE b.y = a.y INTERSECT ALL SELECT x FROM d WHERE d.y >= a.x) s'),
   ('SELECT a.x, s.n FROM a, LATERAL (SELECT b.x, count(*) AS n FROM b WHERE b.y < a.y GROUP BY ROLLUP (b.x)) s'),
+  ('SELECT a.x, t.* FROM a, LATERAL (SELECT s.x AS sx, c.k FROM (SELECT x FROM b WHERE b.y = a.y) s FULL JOIN c ON s.x = c.k) t'),
+  ('SELECT a.x, t.* FROM a, LATERAL (SELECT s.x AS sx, q.k FROM (SELECT x FROM b WHERE b.y > a.y) s FULL JOIN (SELECT k, v FROM c WHERE c.v <> a.z) q ON s.x = q.k AND q.v > a.z AND s.x >= a.x) t'),
+  ('SELECT a.x, (SELECT count(*) FROM (SELECT * FROM b WHERE b.y = a.y) s FULL JOIN d ON s.x = d.x FULL JOIN c ON c.k = d.y AND c.v < a.z) FROM a'),
+  ('SELECT a.n, t.* FROM a, LATERAL (SELECT s.x AS sx, c.f FROM (SELECT x FROM b WHERE b.y < a.n) s FULL JOIN c ON s.x = c.f) t'),
   -- grouping sets
   ('SELECT x, y, count(*), grouping(x, y) FROM a GROUP BY ROLLUP (x, y)'),
   ('SELECT x, z, sum(y) FROM a GROUP BY CUBE (x, z) HAVING count(*) > 1'),

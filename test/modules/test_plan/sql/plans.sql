@@ -134,3 +134,9 @@ SELECT test_lower('SELECT x FROM child');
 CREATE TABLE documents (id int PRIMARY KEY, parts json[]);
 SELECT test_lower('SELECT d.*, count(*) FROM documents d JOIN a ON a.x = d.id GROUP BY d.id');
 DROP TABLE documents;
+-- a row per binding; no cross product for what is referred to
+SELECT test_lower('SELECT a.x, s.m FROM a, b, LATERAL (SELECT max(k) AS m FROM c WHERE c.k > a.y AND c.k < b.y) s WHERE a.x = b.x');
+SELECT test_lower('SELECT c.k FROM c JOIN (a JOIN b ON a.x = b.x AND NOT EXISTS (SELECT FROM d WHERE d.x = a.y AND d.y = b.y)) ON c.k = a.x');
+SELECT test_facts('SELECT x, (SELECT k FROM c WHERE c.k = a.x) FROM a');
+SELECT test_lower('SELECT x, (SELECT k FROM c WHERE c.k = a.x) FROM a');
+SELECT test_lower('SELECT x, CASE WHEN y > 0 THEN (SELECT sum(10 / c.k) FROM c WHERE c.v = a.z) END FROM a');

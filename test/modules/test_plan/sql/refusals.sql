@@ -33,7 +33,6 @@ SELECT test_lower('SELECT * FROM xmltable(''/a'' PASSING xml ''<a/>'' COLUMNS q 
 SELECT test_lower('SELECT * FROM a TABLESAMPLE BERNOULLI (10)');
 SELECT test_lower('SELECT * FROM a FULL JOIN b ON a.x < b.x');
 SELECT test_lower('SELECT * FROM a FULL JOIN b ON a.x IS NOT DISTINCT FROM b.x AND a.y = 1');
-SELECT test_lower('SELECT * FROM a, LATERAL (SELECT FROM (SELECT x FROM b WHERE b.y = a.y) s FULL JOIN c ON s.x = c.k) t');
 
 -- subqueries in expressions
 SELECT test_lower('SELECT * FROM a WHERE x IN (SELECT x FROM b WHERE b.y = a.y LIMIT 1)');
