@@ -12,7 +12,8 @@
  * hash and image.  The residue is sorted by hash, so a row is found by a
  * directory over the hash's upper bits and a few steps.  What is in both stays
  * where it is; so a restart, after which both are nearly the same, writes next
- * to nothing.  Where the heap is empty all of it is one bulk insert.
+ * to nothing.  Where the heap is empty all of it is one bulk insert, of rows
+ * as they came: only if some of them were to go they are summed up before.
  *
  * All read under a snapshot taken after the lock: what another session did to
  * the view before (REFRESH) may be newer than the caller's.
@@ -98,7 +99,9 @@ typedef struct Reconcile
 {
 	DdirTarget *t;
 	MemoryContext cxt;
-	const DdirDeltas *rows;		/* t->written: what should be there */
+	bool		filled;			/* the heap has rows */
+	const DdirDeltas *rows;		/* t->written: what should be there, in the
+								 * order of hashes if it is */
 	int64	   *missing;		/* of each, how many have not been seen */
 	int			shift;			/* directory over hash >> shift */
 	uint32	   *directory;
@@ -236,12 +239,13 @@ reconcile(DdirTarget *t, Reconcile *r, Relation rel)
 	t->new_map = ddir_tidmap_create(t->cxt);
 	ddir_tidmap_reserve(t->new_map, room);
 	t->new_locator = ddir_compat_locator(rel);
-	if (RelationGetNumberOfBlocks(rel) > 0)
+	if (r->filled)
 	{
 		make_directory(r);
 		scan_heap(t, rel, see_old_row, r);
 	}
 	rows = write_differences(r, rel);
+	ddir_tidmap_trim(t->new_map);
 	if (ddir_tidmap_rows(t->new_map) != t->new_bag.rows)
 		elog(ERROR, "view %u was not reconciled", t->view);
 	if (!RelationIsPopulated(rel))
@@ -262,12 +266,20 @@ ddir_target_reconcile(DdirTarget *t, bool wait, uint64 *rows)
 		elog(ERROR, "view %u is written twice in one transaction", t->view);
 	if (ddir_target_errors(t)->n > 0)
 		return DDIR_APPLY_HELD;
-	ddir_deltas_consolidate(&t->residue);
-	if (any_negative(&t->residue))
-		return DDIR_APPLY_NEGATIVE;
+	if (t->goes)
+	{
+		ddir_deltas_consolidate(&t->residue);
+		if (any_negative(&t->residue))
+			return DDIR_APPLY_NEGATIVE;
+	}
 	result = ddir_target_open(t, RowExclusiveLock, wait, &rel);
 	if (result != DDIR_APPLY_DONE)
 		return result;
+	r.filled = RelationGetNumberOfBlocks(rel) > 0;
+	if (r.filled && !t->goes)
+		ddir_deltas_consolidate(&t->residue);
+	else if (!t->goes)
+		ddir_deltas_hash_vals(&t->residue);
 
 	r.cxt = AllocSetContextCreate(CurrentMemoryContext, "ddir reconcile",
 								  ALLOCSET_DEFAULT_SIZES);

@@ -61,6 +61,8 @@ struct DdirTarget
 
 	DdirDeltas	residue;
 	uint32		residue_limit;	/* consolidate when it has more rows */
+	bool		goes;			/* it had rows with negative counts */
+	bool		differ;			/* hardly any of its rows were equal */
 	DdirDeltas	errors;
 	uint32		errors_limit;
 

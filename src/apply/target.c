@@ -89,6 +89,12 @@ ddir_target_rows(const DdirTarget *t)
  * ----
  */
 
+static bool
+mostly_differ(uint32 after, uint32 before)
+{
+	return after > before / 4 * 3;
+}
+
 /*
  * The next time is when there are twice as many rows; or four times, if hardly
  * any fell together (a view that is filled has all different rows).
@@ -99,12 +105,12 @@ consolidate(DdirDeltas *d, uint32 *limit)
 	uint32		before = d->n;
 
 	ddir_deltas_consolidate(d);
-	*limit = Max((d->n > before / 4 * 3 ? 4 : 2) * d->n, CONSOLIDATE_MIN);
+	*limit = Max((mostly_differ(d->n, before) ? 4 : 2) * d->n, CONSOLIDATE_MIN);
 }
 
 /* All times are one: what counts is the sum. */
 static void
-add_rows(DdirDeltas *d, uint32 *limit, const DdirDeltas *rows)
+append(DdirDeltas *d, const DdirDeltas *rows)
 {
 	DdirDeltas	now = *rows;
 
@@ -112,16 +118,36 @@ add_rows(DdirDeltas *d, uint32 *limit, const DdirDeltas *rows)
 	now.time = NULL;
 	now.at = d->at;
 	ddir_deltas_append(d, &now);
-	if (d->n > *limit)
-		consolidate(d, limit);
 }
 
+static bool
+any_goes(const DdirDeltas *rows)
+{
+	uint64		sign = 0;
+
+	for (uint32 i = 0; i < rows->n; i++)
+		sign |= (uint64) rows->diff[i];
+	return sign >> 63 != 0;
+}
+
+/*
+ * While a view is filled only rows come, and an empty table takes them as they
+ * are (reconcile.c): if hardly any were equal, the others are not looked at.
+ */
 static void
 sink_rows(void *ctx, const DdirDeltas *rows)
 {
 	DdirTarget *t = ctx;
+	uint32		before;
 
-	add_rows(&t->residue, &t->residue_limit, rows);
+	t->goes = t->goes || any_goes(rows);
+	append(&t->residue, rows);
+	before = t->residue.n;
+	if (before <= t->residue_limit ||
+		(t->map == NULL && !t->goes && t->differ))
+		return;
+	consolidate(&t->residue, &t->residue_limit);
+	t->differ = mostly_differ(t->residue.n, before);
 }
 
 static void
@@ -129,7 +155,9 @@ sink_errors(void *ctx, const DdirDeltas *errors)
 {
 	DdirTarget *t = ctx;
 
-	add_rows(&t->errors, &t->errors_limit, errors);
+	append(&t->errors, errors);
+	if (t->errors.n > t->errors_limit)
+		consolidate(&t->errors, &t->errors_limit);
 }
 
 DdirSinkFns

@@ -270,6 +270,8 @@ ddir_deltas_full(const DdirDeltas *d)
  * and rows order by (hash, val, time).
  */
 extern void ddir_deltas_consolidate(DdirDeltas *d);
+/* fill the hash lane of a run without keys as that does, in the order it is in */
+extern void ddir_deltas_hash_vals(DdirDeltas *d);
 
 /*
  * Consolidate d, then move its rows beyond upper to "rest" (of the same kind)

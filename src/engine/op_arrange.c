@@ -60,14 +60,13 @@ consolidate_pending(Arrange *arrange)
 {
 	uint32_t	before = arrange->pending.n;
 	uint32_t	after;
+	uint32_t	times;
 
 	ddir_deltas_consolidate(&arrange->pending);
 	after = arrange->pending.n;
-	/* where next to nothing cancelled, look again much later */
-	if (after > before / 2)
-		arrange->consolidate_at = after > UINT32_MAX / 4 ? UINT32_MAX : after * 4;
-	else
-		arrange->consolidate_at = after * 2;
+	/* the less there was to be summed up, the later we look again */
+	times = after > before / 8 * 7 ? 16 : after > before / 2 ? 4 : 2;
+	arrange->consolidate_at = after > UINT32_MAX / times ? UINT32_MAX : after * times;
 	if (arrange->consolidate_at < CONSOLIDATE_ROWS)
 		arrange->consolidate_at = CONSOLIDATE_ROWS;
 }

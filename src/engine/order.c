@@ -309,9 +309,10 @@ all_ones(const int64_t *diff, uint32_t n)
 	return other == 0;
 }
 
-static void
-hash_vals(DdirDeltas *d)
+void
+ddir_deltas_hash_vals(DdirDeltas *d)
 {
+	ddir_assert(!d->keyed);
 	if (d->hash == NULL)
 		d->hash = ddir_alloc(d->arena, d->cap * sizeof(uint64_t));
 	for (uint32_t i = 0; i < d->n; i++)
@@ -428,7 +429,7 @@ ddir_order_make(DdirOrder *o, DdirDeltas *d)
 	if (n == 0)
 		return;
 	if (!d->keyed)
-		hash_vals(d);
+		ddir_deltas_hash_vals(d);
 	o->key_width = d->keyed ? lane_width(&d->key, n) : 0;
 	o->val_width = lane_width(&d->val, n);
 	s.d = d;
