@@ -41,7 +41,6 @@ INSERT INTO every VALUES
 	('recursive_with', 'WITH RECURSIVE r AS (SELECT 1 AS n UNION SELECT n FROM r) SELECT n FROM r'),
 	('set_returning_function', 'SELECT generate_series(1, x) FROM a'),
 	('row_locking', 'SELECT x FROM a FOR UPDATE'),
-	('lateral', 'SELECT 1 FROM a, LATERAL (SELECT FROM (SELECT x FROM b WHERE b.y = a.y) s FULL JOIN c ON s.x = c.k) t'),
 	('table_function', 'SELECT g FROM generate_series(1, 2) g'),
 	('tablesample', 'SELECT x FROM a TABLESAMPLE SYSTEM (1)'),
 	('full_join', 'SELECT 1 FROM a FULL JOIN b ON a.x < b.x'),
