@@ -22,7 +22,7 @@ SHELL = /bin/sh
 MAKEFLAGS += --no-print-directory
 
 TOOLS = test/tools
-PARTS = setup build install unit modules regress isolation tap
+PARTS = setup build install unit modules regress isolation tap trigger trigger-tap
 SUB   = $(MAKE) -f pgxs.mk
 
 all:
@@ -35,7 +35,7 @@ check:
 	+@$(TOOLS)/check $(PARTS)
 
 installcheck:
-	+@$(TOOLS)/check modules regress isolation tap
+	+@$(TOOLS)/check modules regress isolation tap trigger trigger-tap
 
 check-fresh:
 	@$(TOOLS)/check-fresh

@@ -26,6 +26,7 @@
 
 #include "api/api.h"
 #include "base/compat.h"
+#include "base/config.h"
 #include "base/request.h"
 #include "meta/freshness.h"
 #include "meta/view.h"
@@ -275,6 +276,8 @@ explain_text(Oid view)
 	appendStringInfo(&out, "\n\nState: %s", ddir_view_state_name(f.state));
 	if (f.reason[0] != '\0')
 		appendStringInfo(&out, " (%s)", f.reason);
+	if (ddir_capture_mode() == DDIR_CAPTURE_TRIGGER)
+		appendStringInfoString(&out, "\nChanges: captured by triggers and taken in cuts, of all transactions that have become visible; one by one needs logical decoding");
 	if (runs)
 		append_lines(&out, lines_running(view));
 	return out.data;

@@ -150,6 +150,7 @@ reset_database(DdirDatabaseSlot *slot, Oid dbid)
 	pg_atomic_write_u64(&slot->frontier_time, 0);
 	pg_atomic_write_u64(&slot->caught_up, 0);
 	slot->cuts.on = false;
+	slot->cuts.lost = false;
 	slot->disabled = false;
 	slot->leave = 0;
 	slot->evicting = false;

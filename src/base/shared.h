@@ -127,6 +127,7 @@ typedef struct DdirTrouble
 typedef struct DdirCutState
 {
 	bool		on;				/* the maintainer captures by triggers */
+	bool		lost;			/* writers have stopped to write */
 	pg_atomic_uint64 commits;	/* of transactions that wrote anything */
 	pg_atomic_uint32 current;	/* the delta table to be written to */
 	pg_atomic_uint32 low[DDIR_DELTA_TABLES];	/* the first block that was

@@ -148,14 +148,12 @@ ddir_capture_confirm(DdirCapture *c, XLogRecPtr lsn)
 		ddir_decode_confirm(c->decoder, lsn);
 }
 
-/* What a cut has seen, everybody sees. */
 int
 ddir_capture_unseen(DdirCapture *c, TransactionId **xids)
 {
 	if (c->decoder)
 		return ddir_decode_unseen(c->decoder, xids);
-	*xids = NULL;
-	return 0;
+	return ddir_cuts_uncaptured(c->cuts, xids);
 }
 
 /* ----

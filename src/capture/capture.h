@@ -56,7 +56,10 @@ extern bool ddir_capture_waiting(const DdirCapture *c);
 extern bool ddir_capture_holds_wal(const DdirCapture *c);
 extern void ddir_capture_confirm(DdirCapture *c, XLogRecPtr lsn);
 
-/* delivered, but maybe not visible to others yet: see ddir_decode_unseen */
+/*
+ * Transactions whose end a snapshot must wait for: delivered, but maybe not
+ * visible to others yet (ddir_decode_unseen), or not captured.
+ */
 extern int	ddir_capture_unseen(DdirCapture *c, TransactionId **xids);
 
 /*

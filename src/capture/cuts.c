@@ -27,6 +27,10 @@
  * Transactions are compared by 64 bits, so that it does not matter for how long
  * a chunk lies there.
  *
+ * Where nobody reads, writers stop at ddir.max_slot_lag, and say so.  The
+ * maintainer starts anew then, and hydrations wait for the transactions that may
+ * have written meanwhile.
+ *
  * Nothing of this outlives the process: when a maintainer starts, everything is
  * hydrated, and what is in the delta tables by then is of no interest.
  *
@@ -49,6 +53,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "storage/procarray.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -103,6 +108,8 @@ struct DdirCuts
 	XLogRecPtr	position;
 	uint64		commits;		/* as counted just before the last cut */
 	Ended		consumed;
+	uint32		nuncaptured;	/* ran while nothing was written to the tables */
+	TransactionId *uncaptured;
 	List	   *pending;		/* of Pending * */
 	BlockNumber nblocks[DDIR_DELTA_TABLES]; /* when last looked at */
 
@@ -188,6 +195,7 @@ ddir_cuts_open(DdirDatabaseSlot *db)
 	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "ddir cuts",
 											  ALLOCSET_DEFAULT_SIZES);
 	DdirCuts   *c = MemoryContextAllocZero(cxt, sizeof(DdirCuts));
+	bool		lost;
 
 	c->cxt = cxt;
 	c->scratch = AllocSetContextCreate(cxt, "ddir cut", ALLOCSET_DEFAULT_SIZES);
@@ -196,6 +204,8 @@ ddir_cuts_open(DdirDatabaseSlot *db)
 	ddir_tracking_init(&c->tracking, cxt);
 
 	/* whoever does not see that it is on has ended before the snapshot */
+	lost = db->cuts.lost;
+	db->cuts.lost = false;
 	db->cuts.on = true;
 	pg_memory_barrier();
 	c->commits = pg_atomic_read_u64(&db->cuts.commits);
@@ -204,6 +214,13 @@ ddir_cuts_open(DdirDatabaseSlot *db)
 	take_ended(c, &c->consumed, GetTransactionSnapshot());
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(old);
+	if (lost)
+	{
+		c->nuncaptured = c->consumed.n;
+		c->uncaptured = MemoryContextAlloc(cxt, c->nuncaptured * sizeof(TransactionId) + 1);
+		for (uint32 i = 0; i < c->nuncaptured; i++)
+			c->uncaptured[i] = (TransactionId) c->consumed.xip[i];
+	}
 
 	/* all is read once, for what is of transactions that run */
 	for (int k = 0; k < DDIR_DELTA_TABLES; k++)
@@ -228,6 +245,18 @@ XLogRecPtr
 ddir_cuts_position(const DdirCuts *c)
 {
 	return c->position;
+}
+
+int
+ddir_cuts_uncaptured(const DdirCuts *c, TransactionId **xids)
+{
+	int			n = 0;
+
+	*xids = palloc(c->nuncaptured * sizeof(TransactionId) + 1);
+	for (uint32 i = 0; i < c->nuncaptured; i++)
+		if (TransactionIdIsInProgress(c->uncaptured[i]))
+			(*xids)[n++] = c->uncaptured[i];
+	return n;
 }
 
 bool
@@ -733,6 +762,11 @@ ddir_cuts_read(DdirCuts *c, DdirTrays *out)
 
 	if (IsTransactionState())
 		elog(ERROR, "a cut is made in a transaction");
+	if (c->db->cuts.lost)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("changes were not captured any more"),
+				 errdetail("A delta table has grown beyond ddir.max_slot_lag = %d MB.", ddir_max_slot_lag)));
 	c->tracking.out = out;
 	c->tracking.rows = 0;
 	c->tracking.bytes = 0;

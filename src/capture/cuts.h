@@ -36,6 +36,13 @@ extern void ddir_cuts_read(DdirCuts *c, DdirTrays *out);
 /* everything visible before this position was reached is delivered */
 extern XLogRecPtr ddir_cuts_position(const DdirCuts *c);
 
+/*
+ * Transactions that may have written without that it was captured, and run
+ * still, as far as known: no snapshot is whole before they have ended.  Fills
+ * xids (palloc'd), returns their number.
+ */
+extern int	ddir_cuts_uncaptured(const DdirCuts *c, TransactionId **xids);
+
 /* Has anything been committed since? */
 extern bool ddir_cuts_waiting(const DdirCuts *c);
 

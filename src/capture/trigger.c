@@ -38,6 +38,7 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "parser/parse_func.h"
+#include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -47,6 +48,7 @@
 #include "utils/tuplestore.h"
 
 #include "base/compat.h"
+#include "base/config.h"
 #include "base/port.h"
 #include "capture/chunk.h"
 
@@ -59,7 +61,8 @@ PG_FUNCTION_INFO_V1(ddir_capture_changes);
 typedef struct Written
 {
 	Oid			relid;
-	DdirRowType *type;			/* NULL: to be found out */
+	DdirRowType *type;
+	bool		stale;			/* the table may have been changed */
 	uint32		shape;
 	MemoryContext cxt;
 } Written;
@@ -79,6 +82,7 @@ typedef struct Sink
 	BlockNumber low;			/* the first one written to */
 	Oid			source;
 	uint32		shape;
+	bool		lost;			/* nothing is to be written */
 } Sink;
 
 /* ----
@@ -109,6 +113,7 @@ ddir_capture_function(void)
  * ----
  */
 
+/* Called anywhere, also while a statement of that table is captured. */
 static void
 relation_changed(Datum arg, Oid relid)
 {
@@ -117,12 +122,8 @@ relation_changed(Datum arg, Oid relid)
 
 	hash_seq_init(&scan, written);
 	while ((w = hash_seq_search(&scan)) != NULL)
-	{
-		if (w->type == NULL || (OidIsValid(relid) && w->relid != relid))
-			continue;
-		MemoryContextDelete(w->cxt);
-		w->type = NULL;
-	}
+		if (!OidIsValid(relid) || w->relid == relid)
+			w->stale = true;
 }
 
 static void
@@ -152,15 +153,22 @@ written_table(Relation rel)
 	DdirRowType *type;
 
 	if (!found)
-		w->type = NULL;
-	if (w->type != NULL)
+	{
+		w->stale = true;
+		w->cxt = NULL;
+	}
+	if (!w->stale)
 		return w;
+	if (w->cxt != NULL)
+		MemoryContextDelete(w->cxt);
+	w->cxt = NULL;
 	cxt = AllocSetContextCreate(session, "ddir table written to", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	type = ddir_rowtype_from_tupdesc(RelationGetDescr(rel));
 	MemoryContextSwitchTo(old);
 	w->cxt = cxt;
 	w->type = type;
+	w->stale = false;
 	w->shape = ddir_chunk_shape(type);
 	return w;
 }
@@ -199,6 +207,23 @@ open_sink(Sink *s)
 
 	/* where others write, too, and not where this session did last */
 	RelationSetTargetBlock(s->rel, InvalidBlockNumber);
+}
+
+/*
+ * Nobody has read for long what triggers write: it is given up.  The maintainer,
+ * when there is one again, has everything hydrated.
+ */
+static bool
+is_lost(const Sink *s)
+{
+	DdirDatabaseSlot *db = ddir_shared ? ddir_shared_mine() : NULL;
+	uint64		limit = (uint64) ddir_max_slot_lag * (1024 * 1024 / BLCKSZ);
+
+	if (db == NULL || ddir_max_slot_lag < 0)
+		return false;
+	if (!db->cuts.lost && RelationGetNumberOfBlocks(s->rel) > limit)
+		db->cuts.lost = true;
+	return db->cuts.lost;
 }
 
 /* Before the commit, which the maintainer will see: where to look. */
@@ -248,7 +273,12 @@ write_chunk(Sink *s, bytea *chunk)
 	HeapTuple	tuple;
 
 	if (s->rel == NULL)
+	{
 		open_sink(s);
+		s->lost = is_lost(s);
+	}
+	if (s->lost)
+		return;
 	values[0] = Int64GetDatum(xid);
 	values[1] = Int32GetDatum(next_number(xid));
 	values[2] = ObjectIdGetDatum(s->source);

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * identity.c
- *	  Giving sources back the replica identities they had.
+ *	  Giving sources back the replica identities they had, and dropping their
+ *	  triggers.
  *
  * The maintainer does so for itself (capture/replident.c).  Here it is part of
  * a user's transaction: one that takes ddir out of the database, or one that
@@ -208,4 +209,53 @@ ddir_identities_published(void)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	ddir_as_superuser(look_at_publications, false);
 	PopActiveSnapshot();
+}
+
+/* ----
+ * Triggers
+ * ----
+ */
+
+/* When the extension is dropped, its triggers go with their function. */
+void
+ddir_triggers_drop(void)
+{
+	SPITupleTable *rows;
+	uint64		n;
+	Oid			locked = InvalidOid;
+	Oid			given_up = InvalidOid;
+
+	if (SPI_execute("SELECT tgrelid, pg_catalog.quote_ident(tgname) FROM pg_catalog.pg_trigger"
+					" WHERE tgfoid OPERATOR(pg_catalog.=) 'ddir._capture()'::pg_catalog.regprocedure"
+					" ORDER BY tgrelid",
+					false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read pg_trigger");
+	rows = SPI_tuptable;
+	n = SPI_processed;
+	for (uint64 i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Oid			relid = DatumGetObjectId(SPI_getbinval(rows->vals[i], rows->tupdesc, 1, &isnull));
+
+		if (relid == given_up)
+			continue;
+		if (relid != locked && !lock_source(relid))
+		{
+			ereport(WARNING,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("table %s keeps ddir's triggers", ddir_relation_name(relid)),
+					 errdetail("Other sessions did not let it be changed for %d ms.", LOCK_MS),
+					 errhint("Call ddir.enable() and ddir.disable() later, or drop the extension.")));
+			given_up = relid;
+			continue;
+		}
+		locked = relid;
+		if (get_rel_name(relid) == NULL)
+			continue;			/* dropped meanwhile */
+		if (SPI_execute(psprintf("DROP TRIGGER IF EXISTS %s ON %s",
+								 SPI_getvalue(rows->vals[i], rows->tupdesc, 2),
+								 ddir_relation_name(relid)),
+						false, 0) != SPI_OK_UTILITY)
+			elog(ERROR, "could not drop a trigger of %s", ddir_relation_name(relid));
+	}
 }

@@ -21,6 +21,9 @@ extern void ddir_as_superuser(void (*work) (bool arg), bool arg);
 /* All of them; to be called by ddir_as_superuser. */
 extern void ddir_identities_give_back(void);
 
+/* All triggers that capture changes; likewise. */
+extern void ddir_triggers_drop(void);
+
 /* Those whose updates a publication, just made or altered, would make fail. */
 extern void ddir_identities_published(void);
 

@@ -54,7 +54,10 @@ clear_database(bool disable)
 {
 	ddir_identities_give_back();
 	if (disable)
+	{
+		ddir_triggers_drop();
 		write_switch(true);
+	}
 }
 
 static void

@@ -11,6 +11,8 @@
  *								refused while other ddir views read the view
  *	CREATE DATABASE ... TEMPLATE, DROP, RENAME, SET TABLESPACE of a database:
  *								its maintainer steps aside
+ *	ALTER DATABASE ... SET ddir.capture	the maintainer starts anew, as settings of
+ *								a database are those of new sessions
  *	DROP EXTENSION				the maintainer leaves, slot and origin go
  *	CREATE, ALTER PUBLICATION	tables whose updates would fail because their old
  *								rows are logged whole get their identity back
@@ -306,6 +308,18 @@ change_database(const Command *c)
 		ddir_commit_wake_launcher();
 }
 
+static void
+set_for_database(const Command *c)
+{
+	AlterDatabaseSetStmt *stmt = castNode(AlterDatabaseSetStmt, c->pstmt->utilityStmt);
+	const char *name = stmt->setstmt->name;
+
+	proceed(c);
+	if (ddir_shared != NULL &&
+		(name == NULL || pg_strcasecmp(name, "ddir.capture") == 0))
+		(void) ddir_leave_request(get_database_oid(stmt->dbname, false), LEAVE_MS);
+}
+
 /* ----
  * DROP EXTENSION, COMMIT PREPARED
  * ----
@@ -377,6 +391,9 @@ dispatch(const Command *c)
 		case T_DropdbStmt:
 		case T_AlterDatabaseStmt:
 			change_database(c);
+			return;
+		case T_AlterDatabaseSetStmt:
+			set_for_database(c);
 			return;
 		case T_RenameStmt:
 			if (((RenameStmt *) node)->renameType == OBJECT_DATABASE)

@@ -30,6 +30,7 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "catalog/pg_class.h"
+#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -40,6 +41,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "base/config.h"
 #include "base/waits.h"
 #include "meta/freshness.h"
 #include "meta/view.h"
@@ -96,32 +98,58 @@ ddir_freshness_target(void)
  * ----
  */
 
+static bool
+has_triggers(Relation rel)
+{
+	for (int i = 0; rel->trigdesc && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *t = &rel->trigdesc->triggers[i];
+
+		if (t->tgisinternal && strncmp(t->tgname, "ddir_", 5) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What stands in the way of capturing the table's changes, if they are not yet:
+ * a lock of this transaction; NULL: nothing.
+ */
+static char *
+uncapturable(Relation rel)
+{
+	const char *name = ddir_relation_name(RelationGetRelid(rel));
+
+	if (ddir_capture_mode() == DDIR_CAPTURE_TRIGGER)
+	{
+		if (CheckRelationLockedByMe(rel, RowExclusiveLock, true) && !has_triggers(rel))
+			return psprintf("The view is not live yet, and the transaction's lock on table %s keeps it from being given triggers.", name);
+	}
+	else if (CheckRelationLockedByMe(rel, AccessShareLock, true) &&
+			 rel->rd_rel->relkind == RELKIND_RELATION &&
+			 rel->rd_rel->relreplident != REPLICA_IDENTITY_FULL)
+		return psprintf("The view is not live yet, and the transaction's lock on table %s keeps it from being set to REPLICA IDENTITY FULL.", name);
+	return NULL;
+}
+
 /* In this transaction, does somebody else's wait for us hinder the view? */
 static bool
 source_servable(Oid source, bool live, char **why)
 {
 	Relation	rel = RelationIdGetRelation(source);
-	bool		strong;
-	bool		any;
-	bool		logs_old_rows;
+	char	   *hindrance = NULL;
 
 	if (rel == NULL)
 		return true;
-	strong = CheckRelationLockedByMe(rel, AccessExclusiveLock, true);
-	any = CheckRelationLockedByMe(rel, AccessShareLock, true);
-	logs_old_rows = rel->rd_rel->relreplident == REPLICA_IDENTITY_FULL ||
-		rel->rd_rel->relkind != RELKIND_RELATION;
+	if (CheckRelationLockedByMe(rel, AccessExclusiveLock, true))
+		hindrance = psprintf("The transaction holds a lock on table %s that keeps its readers out.",
+							 ddir_relation_name(source));
+	else if (!live)
+		hindrance = uncapturable(rel);
 	RelationClose(rel);
-
-	if (strong)
-		*why = psprintf("The transaction holds a lock on table %s that keeps its readers out.",
-						ddir_relation_name(source));
-	else if (!live && any && !logs_old_rows)
-		*why = psprintf("The view is not live yet, and the transaction's lock on table %s keeps it from being set to REPLICA IDENTITY FULL.",
-						ddir_relation_name(source));
-	else
-		return true;
-	return false;
+	if (hindrance)
+		*why = hindrance;
+	return hindrance == NULL;
 }
 
 bool

@@ -45,11 +45,11 @@ $node->safe_psql('postgres', 'CREATE TABLE t (a int); INSERT INTO t VALUES (1)')
 # wal_level
 # ----
 
-$node->append_conf('postgresql.conf', 'wal_level = replica');
+$node->append_conf('postgresql.conf', "wal_level = replica\nddir.capture = logical");
 $node->restart;
 full_error(refused($view), '55000', 'ddir views need wal_level = logical',
-	'a view needs wal_level = logical');
-$node->append_conf('postgresql.conf', "wal_level = logical");
+	'a view needs wal_level = logical, unless triggers capture');
+$node->append_conf('postgresql.conf', "wal_level = logical\nddir.capture = auto");
 
 # ----
 # Replication slots
