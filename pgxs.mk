@@ -50,12 +50,13 @@ export DDIR_TEST_CONFIG = test/trigger.conf
 endif
 
 # prove empties tmp_check, so the other two keep their servers elsewhere.
-# "publication" is about replica identities, which triggers need not
+# "publication" and "identity" are about replica identities, which triggers need not
 REGRESS        = $(filter-out $(if $(CAPTURE_OPTS),publication),\
 	$(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql))))
 REGRESS_OPTS   = --temp-instance=tmp_check_sql --temp-config=test/ddir.conf $(CAPTURE_OPTS) \
 	--encoding=UTF8 --no-locale --load-extension=ddir
-ISOLATION      = $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION      = $(filter-out $(if $(CAPTURE_OPTS),identity),\
+	$(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=test/isolation --temp-instance=tmp_check_iso \
 	--temp-config=test/ddir.conf $(CAPTURE_OPTS) --temp-config=test/isolation/points.conf \
 	--encoding=UTF8 --no-locale --load-extension=ddir
