@@ -175,7 +175,8 @@ pack_general(const DdirRowType *type, const Datum *values, const bool *isnull,
 
 		if (!OidIsValid(c->typid))
 			continue;
-		if (isnull[i] || (used && !bms_is_member(i + 1, used)))
+		/* there may be nothing in the place of what is not used */
+		if ((used && !bms_is_member(i + 1, used)) || isnull[i])
 		{
 			nulls = true;
 			continue;

@@ -74,8 +74,9 @@ extern bool ddir_rowtype_equal(const DdirRowType *a, const DdirRowType *b);
 /*
  * Append the image to the val lane of out and return its length; the caller
  * closes the delta.  used: attribute numbers (from 1) that matter, or NULL
- * for all.  May detoast: needs a transaction where values are external.
- * Garbage goes to CurrentMemoryContext.
+ * for all; the others become NULL and are not looked at.  May detoast: needs a
+ * transaction where values are external.  Garbage goes to
+ * CurrentMemoryContext.
  */
 extern uint32 ddir_image_pack(const DdirRowType *type, const Datum *values,
 							  const bool *isnull, const Bitmapset *used, DdirDeltas *out);

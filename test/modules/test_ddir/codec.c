@@ -16,6 +16,7 @@
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
@@ -34,11 +35,29 @@ PG_FUNCTION_INFO_V1(test_ddir_stored_images);
 PG_FUNCTION_INFO_V1(test_ddir_indirect);
 PG_FUNCTION_INFO_V1(test_ddir_fuzz);
 
+/* Where a column is not used, nothing is. */
+static Row
+only_used(const Row *row, const Bitmapset *used)
+{
+	int			natts = row->type->natts;
+	Row			rest = {row->type, palloc(natts * sizeof(Datum) + 1), palloc(natts + 1)};
+
+	memset(rest.values, 0xCA, natts * sizeof(Datum));
+	memset(rest.isnull, 0xCA, natts);
+	for (int i = -1; (i = bms_next_member(used, i)) >= 0;)
+	{
+		rest.values[i - 1] = row->values[i - 1];
+		rest.isnull[i - 1] = row->isnull[i - 1];
+	}
+	return rest;
+}
+
 static DdirRef
 pack(const Row *row, const Bitmapset *used)
 {
 	DdirDeltas *d = new_deltas(false);
-	uint32		len = ddir_image_pack(row->type, row->values, row->isnull, used, d);
+	Row			part = used ? only_used(row, used) : *row;
+	uint32		len = ddir_image_pack(part.type, part.values, part.isnull, used, d);
 
 	ddir_deltas_close(d, 0, len, NULL, 1, 0);
 	return ddir_lane_ref(&d->val, 0);
