@@ -17,8 +17,9 @@ INSERT INTO open VALUES (1, 2);
 
 -- A source that the owner may not read.
 SET ROLE rights_owner;
+\set VERBOSITY sqlstate
 CREATE MATERIALIZED VIEW v USING ddir AS SELECT a FROM secret;
-\echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY default
 CREATE MATERIALIZED VIEW v USING ddir AS SELECT a FROM secret WITH NO DATA;
 \echo :LAST_ERROR_SQLSTATE
 CREATE MATERIALIZED VIEW v USING ddir AS SELECT a, b FROM open;

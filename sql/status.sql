@@ -85,7 +85,9 @@ SELECT state FROM ddir.views WHERE view = 'divided'::regclass;
 SELECT name, setting, unit, context, vartype, min_val, max_val, enumvals
   FROM pg_settings WHERE name LIKE 'ddir.%' ORDER BY name;
 SET ddir.capture = 'telepathy';
+\set VERBOSITY sqlstate
 SET ddir.memory_limit = '1kB';
+\set VERBOSITY default
 SET ddir.max_views = 1;
 SET ddir.max_slot_lag = '1GB';
 SET ddir.no_such_setting = 1;

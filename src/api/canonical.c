@@ -44,6 +44,7 @@
 #include "utils/syscache.h"
 
 #include "api/canonical.h"
+#include "base/compat.h"
 #include "plan/lowering.h"
 #include "rows/agg.h"
 
@@ -103,7 +104,7 @@ add_order(Aggref *ref, Expr *expr, Oid eqop, Oid sortop)
 	ref->args = lappend(ref->args, entry);
 	clause->tleSortGroupRef = entry->ressortgroupref;
 	clause->eqop = eqop;
-	clause->sortop = sortop;
+	ddir_sort_clause_order(clause, sortop);
 	ref->aggorder = lappend(ref->aggorder, clause);
 }
 
@@ -375,9 +376,12 @@ canonical_query(Query *query)
 {
 	if (query->limitCount || query->limitOffset || query->hasDistinctOn)
 		return query;
-	if (query->groupClause != NIL && query->groupingSets == NIL &&
-		any_lossy(query->groupClause, query->targetList))
-		show_groups(query);
+	if (query->groupClause != NIL && query->groupingSets == NIL)
+	{
+		ddir_flatten_groups(query);
+		if (any_lossy(query->groupClause, query->targetList))
+			show_groups(query);
+	}
 	if (query->distinctClause != NIL && any_lossy(query->distinctClause, query->targetList))
 		return show_distinct(query);
 	if (query->setOperations && IsA(query->setOperations, SetOperationStmt) &&

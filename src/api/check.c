@@ -117,7 +117,7 @@ compute(Relation rel)
 	desc = CreateQueryDesc(plan, "ddir.check", GetActiveSnapshot(), InvalidSnapshot,
 						   dest, NULL, NULL, 0);
 	ExecutorStart(desc, 0);
-	ExecutorRun(desc, ForwardScanDirection, 0, true);
+	ddir_compat_executor_run(desc);
 	ExecutorFinish(desc);
 	ExecutorEnd(desc);
 	FreeQueryDesc(desc);

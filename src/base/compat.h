@@ -14,13 +14,19 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "access/tableam.h"
 #include "access/tupdesc.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_publication.h"
+#include "commands/tablecmds.h"
 #include "datatype/timestamp.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/wait_event.h"
@@ -52,6 +58,11 @@ CppConcat(pg_finfo_, funcname) (void) \
 extern int	no_such_variable
 #endif
 
+/* Marks a function that does not return: before its declaration, as 18 does. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 /* Does the collation order strings by their bytes? */
 static inline bool
 ddir_collation_is_c(Oid collation)
@@ -69,6 +80,21 @@ ddir_tupdesc_changed(TupleDesc desc, int i)
 {
 #if PG_VERSION_NUM >= 180000
 	populate_compact_attribute(desc, i);
+#endif
+}
+
+/* A copy of the descriptor of the first natts columns. */
+static inline TupleDesc
+ddir_tupdesc_first(TupleDesc desc, int natts)
+{
+#if PG_VERSION_NUM >= 180000
+	return CreateTupleDescTruncatedCopy(desc, natts);
+#else
+	TupleDesc	copy = CreateTupleDescCopy(desc);
+
+	Assert(natts <= copy->natts);
+	copy->natts = natts;
+	return copy;
 #endif
 }
 
@@ -153,6 +179,26 @@ ddir_ordering_operator(Oid opno, Oid *opfamily, Oid *opcintype, bool *descending
 	return true;
 }
 
+/* Looks up who may REFRESH: from 17 on, those who may MAINTAIN the view. */
+#if PG_VERSION_NUM >= 170000
+#define ddir_compat_refresh_callback RangeVarCallbackMaintainsTable
+#else
+#define ddir_compat_refresh_callback RangeVarCallbackOwnsTable
+#endif
+
+/* Sort by this operator; from 18 on a clause knows whether it is a ">". */
+static inline void
+ddir_sort_clause_order(SortGroupClause *clause, Oid sortop)
+{
+	bool		descending = false;
+
+	clause->sortop = sortop;
+	(void) get_equality_op_for_ordering_op(sortop, &descending);
+#if PG_VERSION_NUM >= 180000
+	clause->reverse_sort = descending;
+#endif
+}
+
 /* May this role call this function or aggregate? */
 static inline bool
 ddir_function_allowed(Oid funcid, Oid roleid)
@@ -161,6 +207,35 @@ ddir_function_allowed(Oid funcid, Oid roleid)
 	return object_aclcheck(ProcedureRelationId, funcid, roleid, ACL_EXECUTE) == ACLCHECK_OK;
 #else
 	return pg_proc_aclcheck(funcid, roleid, ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
+/*
+ * From 18 on, what is grouped by stands in a range table entry of its own, and
+ * the select list and HAVING refer to it: put the expressions back.  The entry
+ * stays, as one that means nothing.
+ */
+static inline void
+ddir_flatten_groups(Query *query)
+{
+#if PG_VERSION_NUM >= 180000
+	ListCell   *lc;
+
+	if (!query->hasGroupRTE)
+		return;
+	query->targetList = (List *) flatten_group_exprs(NULL, query, (Node *) query->targetList);
+	query->havingQual = flatten_group_exprs(NULL, query, query->havingQual);
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_GROUP)
+		{
+			rte->rtekind = RTE_RESULT;
+			rte->groupexprs = NIL;
+		}
+	}
+	query->hasGroupRTE = false;
 #endif
 }
 
@@ -174,6 +249,27 @@ ddir_flatten_join_aliases(Query *query, Node *node)
 	return flatten_join_alias_vars(query, node);
 #endif
 }
+
+/*
+ * What a virtual generated column stands for, over Var(1, attribute); NULL for
+ * any other column.  There are such columns from 18 on; rows have NULL in them.
+ */
+static inline Node *
+ddir_virtual_expr(Relation rel, int att)
+{
+#if PG_VERSION_NUM >= 180000
+	if (TupleDescAttr(RelationGetDescr(rel), att - 1)->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL)
+		return build_generation_expression(rel, att);
+#endif
+	return NULL;
+}
+
+/* Run a query to its end. */
+#if PG_VERSION_NUM >= 180000
+#define ddir_compat_executor_run(desc) ExecutorRun(desc, ForwardScanDirection, 0)
+#else
+#define ddir_compat_executor_run(desc) ExecutorRun(desc, ForwardScanDirection, 0, true)
+#endif
 
 /* Are rights asked for by this range table entry? */
 static inline bool

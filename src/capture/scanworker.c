@@ -52,6 +52,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "base/compat.h"
 #include "base/debugpoint.h"
 #include "base/port.h"
 #include "capture/scanner.h"
@@ -254,7 +255,7 @@ read_table(ScanWorker *w, uint32 i)
 {
 	ScanWork   *t = &w->table[i];
 	DdirRowType *type;
-	TupleDesc	desc = CreateTupleDescCopy(RelationGetDescr(t->rel));
+	TupleDesc	desc = ddir_tupdesc_first(RelationGetDescr(t->rel), t->natts);
 	int			last = t->used ? bms_prev_member(t->used, -1) : t->natts;
 	TupleTableSlot *slot = table_slot_create(t->rel, NULL);
 	TableScanDesc scan;
@@ -265,7 +266,6 @@ read_table(ScanWorker *w, uint32 i)
 
 	pgstat_report_activity(STATE_RUNNING, activity);
 	send_begin(w, i);
-	desc->natts = t->natts;
 	type = ddir_rowtype_from_tupdesc(desc);
 
 	scan = table_beginscan(t->rel, GetActiveSnapshot(), 0, NULL);

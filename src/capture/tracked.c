@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
 #include "base/config.h"
 #include "capture/tracked.h"
 
@@ -125,10 +126,7 @@ describe_relation(DdirTracking *k, Relation rel, int natts, const Bitmapset *use
 	t->relid = RelationGetRelid(rel);
 	t->cxt = cxt;
 	if (natts < desc->natts)
-	{
-		desc = CreateTupleDescCopy(desc);
-		desc->natts = natts;
-	}
+		desc = ddir_tupdesc_first(desc, natts);
 	describe_columns(t, desc, natts, used);
 	MemoryContextSwitchTo(old);
 	return t;

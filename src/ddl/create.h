@@ -14,6 +14,8 @@
 
 #include "nodes/parsenodes.h"
 
+#include "base/compat.h"
+
 /*
  * Raises an error if the query cannot be maintained.  Plans are made beside
  * this layer, so it is given from above.
@@ -31,7 +33,7 @@ extern void ddir_create_init(DdirAnalyse analyse);
 extern void ddir_create_check(const char *viewname, const Query *query, Oid owner);
 
 /* ereport(ERROR): the access method is for materialized views only */
-extern void ddir_create_refuse_table(const char *name) pg_attribute_noreturn();
+pg_noreturn extern void ddir_create_refuse_table(const char *name);
 
 /*
  * Temporary tables named pg_temp_... may be made: REFRESH CONCURRENTLY of

@@ -155,7 +155,7 @@ refresh(const Command *c)
 		return;
 	}
 	view = RangeVarGetRelidExtended(stmt->relation, NoLock, 0,
-									RangeVarCallbackOwnsTable, NULL);
+									ddir_compat_refresh_callback, NULL);
 	if (ddir_is_view(view))
 		refresh_ddir_view(c, stmt, view);
 	else

@@ -18,6 +18,7 @@
 
 #include "nodes/parsenodes.h"
 
+#include "base/compat.h"
 #include "plan/lower.h"
 
 typedef enum DdirRefusalCode
@@ -84,8 +85,8 @@ extern const DdirRefusalKind *ddir_refusal_kinds(int *n);
  * ddir_lower catches.  To be called only while nothing is held that must be
  * given back.  construct: how the query calls it; NULL: the general name.
  */
-extern void ddir_refuse_query(DdirRefusal *refusal, DdirRefusalCode code,
-							  const char *construct) pg_attribute_noreturn();
+pg_noreturn extern void ddir_refuse_query(DdirRefusal *refusal, DdirRefusalCode code,
+										  const char *construct);
 
 /*
  * Call fn(arg); false, with the message in *message, if it says that something

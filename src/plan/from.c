@@ -33,6 +33,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "base/compat.h"
 #include "plan/lowering.h"
 #include "rows/key.h"
 #include "rows/program.h"
@@ -448,6 +449,36 @@ ddir_from_collapse(DdirLevel *level, DdirFrom *from)
  * Items of FROM
  */
 
+/* A table with its virtual generated columns, which its rows do not hold. */
+static DdirRel *
+with_virtual_columns(DdirLevel *level, DdirRel *scan)
+{
+	Relation	relation = relation_open(scan->relid, NoLock);
+	List	   *targets = NIL;
+	bool		any = false;
+	ListCell   *lc;
+
+	for (int i = 0; i < scan->type->natts; i++)
+	{
+		Node	   *expr = ddir_virtual_expr(relation, i + 1);
+
+		any = any || expr != NULL;
+		if (expr == NULL && OidIsValid(scan->type->col[i].typid))
+			expr = (Node *) ddir_rel_var(0, scan, i + 1);
+		else if (expr == NULL)
+			expr = (Node *) makeNullConst(INT4OID, -1, InvalidOid);
+		targets = lappend(targets, expr);
+	}
+	relation_close(relation, NoLock);
+	if (!any)
+		return scan;
+	foreach(lc, targets)
+	{
+		lfirst(lc) = ddir_lower_fold_computed(level, lfirst(lc));
+	}
+	return ddir_rel_map(scan, NIL, targets);
+}
+
 static DdirRel *
 lower_relation(DdirLevel *level, RangeTblEntry *rte)
 {
@@ -465,7 +496,7 @@ lower_relation(DdirLevel *level, RangeTblEntry *rte)
 	{
 		scan = lfirst(lc);
 		if (scan->relid == rte->relid)
-			return scan;
+			return with_virtual_columns(level, scan);
 	}
 	relation = relation_open(rte->relid, AccessShareLock);
 	estimate_rel_size(relation, NULL, &pages, &tuples, &visible);
@@ -473,7 +504,7 @@ lower_relation(DdirLevel *level, RangeTblEntry *rte)
 	scan = ddir_rel_scan(rte->relid, ddir_is_view(rte->relid), NULL, tuples);
 	run->scans = lappend(run->scans, scan);
 	result->sources = list_append_unique_oid(result->sources, rte->relid);
-	return scan;
+	return with_virtual_columns(level, scan);
 }
 
 static DdirRel *

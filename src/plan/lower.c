@@ -295,6 +295,7 @@ ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKi
 		ddir_refuse_query(run->refusal, DDIR_REFUSE_TABLE_RIGHTS, get_rel_name(denied));
 	ddir_check_query(run->refusal, query);
 
+	ddir_flatten_groups(query);
 	query->targetList = (List *) ddir_flatten_join_aliases(query, (Node *) query->targetList);
 	query->jointree = (FromExpr *) ddir_flatten_join_aliases(query, (Node *) query->jointree);
 	query->havingQual = ddir_flatten_join_aliases(query, query->havingQual);

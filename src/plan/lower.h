@@ -14,6 +14,7 @@
 
 #include "nodes/parsenodes.h"
 
+#include "base/compat.h"
 #include "meta/view.h"			/* ddir_is_view */
 #include "plan/ir.h"
 
@@ -48,7 +49,7 @@ typedef struct DdirLowered
 extern DdirLowered *ddir_lower(const Query *query, Oid owner, DdirRefusal *refusal);
 
 /* ereport(ERROR) for a refused view: message names it, detail, hint */
-extern void ddir_refuse(const char *viewname, const DdirRefusal *refusal) pg_attribute_noreturn();
+pg_noreturn extern void ddir_refuse(const char *viewname, const DdirRefusal *refusal);
 
 /* what of these types matters, as text: altering one of them alters it */
 extern char *ddir_types_text(List *types);

@@ -54,8 +54,7 @@ typedef struct Equality
 	Oid			hash;
 } Equality;
 
-static void
-pg_attribute_noreturn()
+pg_noreturn static void
 refuse_type(Oid typid)
 {
 	ereport(ERROR,

@@ -452,8 +452,7 @@ ddir_program_make(MemoryContext cxt, const DdirProgramSpec *spec)
  * ----
  */
 
-static void
-pg_attribute_noreturn()
+pg_noreturn static void
 malformed(const Program *p, int r)
 {
 	ereport(ERROR,

@@ -33,6 +33,7 @@
 
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "engine/delta.h"
 #include "rows/key.h"
 #include "rows/rowtype.h"
@@ -83,7 +84,7 @@ extern void ddir_error_row_push(DdirDeltas *err, int sqlstate, const char *messa
 extern int	ddir_guard(void (*fn) (void *arg), void *arg, bool subxact, char **message);
 
 /* raise again the last error that was not a row's */
-extern void ddir_failure_rethrow(void) pg_attribute_noreturn();
+pg_noreturn extern void ddir_failure_rethrow(void);
 
 /*
  * Around all that runs expressions: pins search_path.  A transaction that ends

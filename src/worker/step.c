@@ -443,7 +443,8 @@ ddir_step_run(DdirMaintainer *m)
 	{
 		ddir_step_ended(m, false);
 		ereport(LOG,
-				(errmsg("ddir: writing failed and is tried view by view: %s", error->message)));
+				(errmsg("ddir: writing failed and is tried view by view: %s", error->message),
+				 error->detail ? errdetail_internal("%s", error->detail) : 0));
 		phase = attempt(m, false, true, &error);
 	}
 	ddir_step_ended(m, phase == STEP_COMMITTED);

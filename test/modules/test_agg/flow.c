@@ -18,6 +18,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 
+#include "base/compat.h"
 #include "base/port.h"
 #include "rows/program.h"
 #include "test_agg.h"
@@ -288,6 +289,7 @@ flow_make(MemoryContext cxt, const char *text, const DdirRowType *row, DdirSinkF
 	Query	   *query = parse_analyze_fixedparams(raw, text, NULL, 0, NULL);
 	DdirNode   *node;
 
+	ddir_flatten_groups(query);
 	query->targetList = (List *) eval_const_expressions(NULL, (Node *) query->targetList);
 	flow->cxt = cxt;
 	flow->row = ddir_rowtype_copy(row);

@@ -25,6 +25,7 @@
 
 #include "apply/target.h"
 #include "apply/tidmap.h"
+#include "base/compat.h"
 #include "base/port.h"
 #include "rows/program.h"
 
@@ -133,8 +134,8 @@ test_apply_push(PG_FUNCTION_ARGS)
 	if (SPI_execute(query, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "not a query");
 	ddir_deltas_init(&rows, ddir_arena_of(CurrentMemoryContext), 1, false);
-	desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
-	desc->natts--;
+	desc = SPI_tuptable->tupdesc;
+	desc = ddir_tupdesc_first(desc, desc->natts - 1);
 	type = ddir_rowtype_from_tupdesc(desc);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
