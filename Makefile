@@ -11,6 +11,7 @@
 #	make demo-stop		end the demo's server
 #	make check		set-up, build, install and every test (PARTS)
 #	make check-fresh	the same promises in a bare Debian 12 chroot
+#	make check-17, check-18	against PostgreSQL 17 and 18 in chroots (SANITIZE=1)
 #	make installcheck	the tests that need a server, without set-up
 #	make unit		the engine alone, under sanitizers
 #	make oracle		random views against their queries (RUNTIME, SEED)
@@ -39,6 +40,12 @@ installcheck:
 
 check-fresh:
 	@$(TOOLS)/check-fresh
+
+check-17:
+	@$(TOOLS)/check-server 17 trixie
+
+check-18:
+	@$(TOOLS)/check-server 18 forky
 
 demo:
 	+@test/demo/run
@@ -121,5 +128,5 @@ build/bench/%.o: %.c Makefile
 -include $(wildcard build/unit/*/*/*.d build/bench/*/*/*.d)
 
 .SECONDARY:
-.PHONY: all install check installcheck check-fresh demo demo-stop oracle \
+.PHONY: all install check installcheck check-fresh check-17 check-18 demo demo-stop oracle \
 	bench bench-engine tidy indent clean unit unit-programs
