@@ -7,7 +7,7 @@
 # the compiler's lines).
 #
 #	make, make install	only the extension; gcc, server and xxHash headers
-#	make demo		a fresh Debian 12 to views over its package index
+#	make demo		a fresh Debian 12 to views over its package index (CAPTURE=trigger)
 #	make demo-stop		end the demo's server
 #	make check		set-up, build, install and every test (PARTS)
 #	make check-fresh	the same promises in a bare Debian 12 chroot
