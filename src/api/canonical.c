@@ -14,13 +14,21 @@
  *	  by GROUP BY, DISTINCT, UNION, min and max.  That of a group is the one of
  *	  the least row of all its keys.  Expressions over a group's key, which may
  *	  tell such values apart, are over that one
+ *	- rows that LIMIT, OFFSET and DISTINCT ON count off are ordered by their
+ *	  images where ORDER BY leaves them equal
  *
  * A key that is shown so becomes an aggregate of its group:
  *
  *	SELECT lower(a) FROM t GROUP BY a
  *	SELECT lower(ddir._first(a ORDER BY ddir._image(a))) FROM t GROUP BY a
  *
- * DISTINCT and UNION are a GROUP BY of all columns, around the query.
+ * DISTINCT and UNION are a GROUP BY of all columns, around the query.  So is
+ * what counts rows off:
+ *
+ *	SELECT a FROM t ORDER BY b LIMIT 3
+ *	SELECT a FROM (SELECT a, b FROM t) ORDER BY b, ddir._image(a, b) LIMIT 3
+ *
+ * WITH TIES does not see the image: there the rows come in that order already.
  *
  * src/api/canonical.c
  *
@@ -272,9 +280,11 @@ show_groups(Query *query)
 	query->hasAggs = true;
 }
 
-/* SELECT all columns FROM (query) GROUP BY them, by these clauses, and show them. */
+/*
+ * SELECT all columns FROM (query); their numbers are what clauses call them.
+ */
 static Query *
-group_around(Query *query, List *clauses)
+select_around(Query *query, const char *alias)
 {
 	Query	   *outer = makeNode(Query);
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
@@ -283,7 +293,7 @@ group_around(Query *query, List *clauses)
 
 	rte->rtekind = RTE_SUBQUERY;
 	rte->subquery = query;
-	rte->eref = makeAlias("distinct", NIL);
+	rte->eref = makeAlias(alias, NIL);
 	rte->inFromCl = true;
 	outer->commandType = CMD_SELECT;
 	outer->querySource = query->querySource;
@@ -306,11 +316,20 @@ group_around(Query *query, List *clauses)
 		shown->resorigcol = tle->resorigcol;
 		outer->targetList = lappend(outer->targetList, shown);
 	}
-	outer->groupClause = clauses;
 	outer->rtable = list_make1(rte);
 	rtr->rtindex = 1;
 	outer->jointree = makeFromExpr(list_make1(rtr), NULL);
 	IncrementVarSublevelsUp((Node *) query, 1, 1);
+	return outer;
+}
+
+/* SELECT all columns FROM (query) GROUP BY them, by these clauses, and show them. */
+static Query *
+group_around(Query *query, List *clauses)
+{
+	Query	   *outer = select_around(query, "distinct");
+
+	outer->groupClause = clauses;
 	show_groups(outer);
 	return outer;
 }
@@ -371,11 +390,159 @@ show_union(Query *query)
 	return group_around(query, clauses);
 }
 
+/*
+ * Counting rows off
+ */
+
+/* The clauses, by the numbers of columns. */
+static List *
+by_number(List *clauses, List *columns)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = copyObject(lfirst_node(SortGroupClause, lc));
+		ListCell   *cell;
+
+		foreach(cell, columns)
+		{
+			if (lfirst_node(TargetEntry, cell)->ressortgroupref == clause->tleSortGroupRef)
+			{
+				clause->tleSortGroupRef = foreach_current_index(cell) + 1;
+				result = lappend(result, clause);
+				break;
+			}
+		}
+	}
+	return result;
+}
+
+/*
+ * Put the entries that are columns of relations first, all of them visible; how
+ * many there are.
+ */
+static int
+show_columns(Query *query, List *columns)
+{
+	List	   *rest = list_difference_ptr(query->targetList, columns);
+	ListCell   *lc;
+
+	query->targetList = list_concat(list_copy(columns), rest);
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		tle->resno = foreach_current_index(lc) + 1;
+		tle->resjunk = tle->resno > list_length(columns);
+	}
+	return list_length(columns);
+}
+
+static void
+order_query_by_image(Query *query)
+{
+	Oid			any = ANYOID;
+	Oid			image = LookupFuncName(our_name("_image"), 1, &any, false);
+	SortGroupClause *clause = makeNode(SortGroupClause);
+	List	   *values = NIL;
+	TargetEntry *entry;
+	ListCell   *lc;
+
+	foreach(lc, query->targetList)
+	{
+		values = lappend(values, copyObject(lfirst_node(TargetEntry, lc)->expr));
+	}
+	if (values == NIL)
+		return;
+	entry = makeTargetEntry((Expr *) makeFuncExpr(image, BYTEAOID, values, InvalidOid, InvalidOid,
+												  COERCE_EXPLICIT_CALL),
+							list_length(query->targetList) + 1, NULL, true);
+	entry->ressortgroupref = entry->resno;
+	query->targetList = lappend(query->targetList, entry);
+	clause->tleSortGroupRef = entry->resno;
+	clause->eqop = ByteaEqualOperator;
+	ddir_sort_clause_order(clause, ByteaLessOperator);
+	query->sortClause = lappend(query->sortClause, clause);
+}
+
+/* Only so many columns of it are seen. */
+static void
+hide_columns(Query *query, int nvisible)
+{
+	ListCell   *lc;
+
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		tle->resjunk = tle->resno > nvisible;
+	}
+}
+
+static Query *canonical_query(Query *query);
+
+static Query *
+count_off(Query *query)
+{
+	List	   *columns = ddir_query_columns(query);
+	List	   *order = by_number(ddir_query_order(query), columns);
+	List	   *distinct = query->hasDistinctOn ? by_number(query->distinctClause, columns) : NIL;
+	Node	   *limit = query->limitCount;
+	Node	   *offset = query->limitOffset;
+	LimitOption option = query->limitOption;
+	int			nvisible = 0;
+	Query	   *outer;
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		if (!lfirst_node(TargetEntry, lc)->resjunk)
+			nvisible++;
+	}
+	query->limitCount = query->limitOffset = NULL;
+	query->limitOption = LIMIT_OPTION_COUNT;
+	query->sortClause = NIL;
+	if (query->hasDistinctOn)
+		query->distinctClause = NIL;
+	query->hasDistinctOn = false;
+	show_columns(query, columns);
+	query = canonical_query(query);
+
+	if (distinct)
+	{
+		query = select_around(query, "first");
+		query->distinctClause = distinct;
+		query->hasDistinctOn = true;
+		query->sortClause = copyObject(order);
+		order_query_by_image(query);
+	}
+	if (distinct && limit == NULL && offset == NULL)
+		outer = query;
+	else
+	{
+		outer = select_around(query, "rows");
+		outer->sortClause = copyObject(order);
+		order_query_by_image(outer);
+		if (option == LIMIT_OPTION_WITH_TIES)
+		{
+			outer = select_around(outer, "ordered");
+			outer->sortClause = order;
+		}
+		outer->limitCount = limit;
+		outer->limitOffset = offset;
+		outer->limitOption = option;
+	}
+	hide_columns(outer, nvisible);
+	return outer;
+}
+
 static Query *
 canonical_query(Query *query)
 {
-	if (query->limitCount || query->limitOffset || query->hasDistinctOn)
-		return query;
+	if (ddir_query_is_limited(query))
+		return count_off(query);
 	if (query->groupClause != NIL && query->groupingSets == NIL)
 	{
 		ddir_flatten_groups(query);

@@ -177,6 +177,25 @@ extern DdirNode *ddir_threshold_create(DdirGraph *g, const char *label, DdirNode
 extern int64_t ddir_threshold_distinct(int64_t count);	/* raises below zero */
 extern int64_t ddir_threshold_positive(int64_t count);	/* max(c, 0) */
 
+/*
+ * Top-k: of the rows of each key of an arrangement, in the order of its vals,
+ * those from place "offset" on, at most "limit" of them.  A val is the row
+ * behind "order" bytes that order it; rows are emitted without them.
+ */
+typedef struct DdirTopkSpec
+{
+	int64_t		limit;			/* below zero: all */
+	int64_t		offset;
+	bool		ties;			/* and those ordered like the last one */
+	/* the length of the order at the head of a val; more than it has: malformed */
+	uint32_t	(*order) (void *ctx, DdirRef val);
+	void	   *ctx;
+} DdirTopkSpec;
+
+/* the arrangement must have been made since the last step */
+extern DdirNode *ddir_topk_create(DdirGraph *g, const char *label, DdirNode *arrange,
+								  const DdirTopkSpec *spec);
+
 /* Output: hands what reaches it to the world outside; owns nothing. */
 typedef struct DdirSinkFns
 {

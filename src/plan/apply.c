@@ -226,8 +226,7 @@ bound_by_pairs(DdirLevel *level, DdirFrom *from, Query *query, DdirLevelKind kin
 	ListCell   *lc;
 
 	query = copyObject(query);
-	if (query->setOperations || query->hasDistinctOn || query->hasWindowFuncs ||
-		query->limitCount || query->limitOffset ||
+	if (query->setOperations || query->hasWindowFuncs ||
 		!ddir_correlation_extract(level, query, &c) || c.outer != NIL)
 		return false;
 	if (ddir_query_needs_no_rows(query))

@@ -46,8 +46,8 @@ typedef struct ReduceBuild
 	DdirAggPlan plan;
 } ReduceBuild;
 
-static DdirKeySpec *
-group_key(List *group, List *exprs)
+DdirKeySpec *
+ddir_group_key(List *group)
 {
 	int			n = list_length(group);
 	Oid		   *typids = palloc(sizeof(Oid) * (n + 1));
@@ -58,7 +58,7 @@ group_key(List *group, List *exprs)
 	{
 		DdirGroupKey *k = list_nth(group, i);
 
-		typids[i] = exprType(list_nth(exprs, i));
+		typids[i] = exprType((Node *) k->expr);
 		collations[i] = k->collation;
 		eqops[i] = k->eqop;
 	}
@@ -352,7 +352,7 @@ ddir_build_reduce(DdirBuild *b, DdirRel *rel)
 	rb.nkeys = list_length(rel->keys);
 	foreach(lc, rel->keys)
 		rb.keys = lappend(rb.keys, ((DdirGroupKey *) lfirst(lc))->expr);
-	rb.key = group_key(rel->keys, rb.keys);
+	rb.key = ddir_group_key(rel->keys);
 	rb.columns = list_copy(rb.keys);
 	rb.nports = 1;
 	rb.port = palloc0(sizeof(DdirStream) * max);

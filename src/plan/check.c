@@ -39,14 +39,14 @@ static const DdirRefusalKind kinds[] = {
 		"Define the view by a SELECT."
 	},
 	[DDIR_REFUSE_LIMIT] = {
-		"limit", UNSUPPORTED, "LIMIT or OFFSET",
-		"It uses %s: which rows that keeps is not maintained.",
-		"Leave the limit to the queries that read the view, over an index in its order."
+		"limit", UNSUPPORTED, "LIMIT or OFFSET by what is no constant",
+		"It has %s.",
+		"Write the number as a constant, or count rows off by row_number()."
 	},
-	[DDIR_REFUSE_DISTINCT_ON] = {
-		"distinct_on", UNSUPPORTED, "DISTINCT ON",
-		"It uses %s: which row of a group comes first is not maintained.",
-		"Use GROUP BY with min or max, or apply DISTINCT ON to the view."
+	[DDIR_REFUSE_ORDER] = {
+		"order", UNSUPPORTED, "LIMIT or DISTINCT ON in an order that bytes cannot have",
+		"It counts rows off by %s.",
+		"Order by numbers, dates, or text of collation \"C\"."
 	},
 	[DDIR_REFUSE_WINDOW] = {
 		"window_function", UNSUPPORTED, "a window function",
@@ -338,24 +338,6 @@ ddir_check_relation(DdirRefusal *refusal, const RangeTblEntry *rte)
  * Queries
  */
 
-/* LIMIT ALL and LIMIT NULL are none. */
-static bool
-is_no_limit(Node *expr)
-{
-	expr = eval_const_expressions(NULL, expr);
-	return expr == NULL || (IsA(expr, Const) && ((Const *) expr)->constisnull);
-}
-
-/* OFFSET 0 is often written to keep the planner from something. */
-static bool
-is_no_offset(Node *expr)
-{
-	expr = eval_const_expressions(NULL, expr);
-	return expr == NULL ||
-		(IsA(expr, Const) &&
-		 (((Const *) expr)->constisnull || DatumGetInt64(((Const *) expr)->constvalue) == 0));
-}
-
 /* The name of the first function of this kind of node. */
 typedef struct NameContext
 {
@@ -409,10 +391,4 @@ ddir_check_query(DdirRefusal *refusal, const Query *query)
 		ddir_refuse_query(refusal, DDIR_REFUSE_WINDOW, name_in(query, T_WindowFunc));
 	if (query->hasTargetSRFs)
 		ddir_refuse_query(refusal, DDIR_REFUSE_SET_RETURNING, name_in(query, T_FuncExpr));
-	if (query->hasDistinctOn)
-		ddir_refuse_query(refusal, DDIR_REFUSE_DISTINCT_ON, NULL);
-	if (!is_no_limit(query->limitCount))
-		ddir_refuse_query(refusal, DDIR_REFUSE_LIMIT, "LIMIT");
-	if (!is_no_offset(query->limitOffset))
-		ddir_refuse_query(refusal, DDIR_REFUSE_LIMIT, "OFFSET");
 }

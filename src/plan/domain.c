@@ -429,6 +429,41 @@ sort_group_clause(TargetEntry *tle, List *targets, Oid eqop)
 	return clause;
 }
 
+/*
+ * A query whose rows are counted off does so for each binding: note that its
+ * last visible columns are such.
+ */
+#define CARRIED "carried"
+
+static void
+note_carried(Query *query, List *eqops)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	if (!ddir_query_is_limited(query))
+		return;
+	rte->rtekind = RTE_NAMEDTUPLESTORE;
+	rte->enrname = pstrdup(CARRIED);
+	rte->coltypes = list_copy(eqops);
+	rte->eref = makeAlias(CARRIED, NIL);
+	query->rtable = lappend(query->rtable, rte);
+}
+
+List *
+ddir_query_carried(const Query *query)
+{
+	ListCell   *lc;
+
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_NAMEDTUPLESTORE && strcmp(rte->enrname, CARRIED) == 0)
+			return rte->coltypes;
+	}
+	return NIL;
+}
+
 void
 ddir_query_carry(DdirLowering *run, Query *query, List *exprs, List *eqops, DdirRel *bindings)
 {
@@ -452,6 +487,7 @@ ddir_query_carry(DdirLowering *run, Query *query, List *exprs, List *eqops, Ddir
 			query->distinctClause = lappend(query->distinctClause,
 											sort_group_clause(tle, query->targetList, eqop));
 	}
+	note_carried(query, eqops);
 }
 
 /* The same for UNION and its like, whose operands carry them already. */
@@ -574,6 +610,7 @@ bind_query(DdirLowering *run, Query *query, DdirDomain *domain, DdirRel *binding
 														list_length(query->targetList) + 1,
 														"binding", false));
 		}
+		note_carried(query, domain->eqops);
 		return query;
 	}
 	ref = makeNode(RangeTblRef);

@@ -117,6 +117,7 @@ plain_column(const DdirRel *rel, AttrNumber *a)
 			case DDIR_REL_ANTI:
 			case DDIR_REL_NEGATE:
 			case DDIR_REL_THRESHOLD:
+			case DDIR_REL_TOPK:
 				rel = rel->input[0];
 				continue;
 			default:
@@ -535,6 +536,14 @@ reduce_rows(DdirRel *rel)
 }
 
 static double
+topk_rows(DdirRel *rel)
+{
+	double		groups = rel->keys ? reduce_rows(rel) : 1;
+
+	return rel->limit < 0 ? rel->input[0]->rows : Min(groups * rel->limit, rel->input[0]->rows);
+}
+
+static double
 estimated_rows(DdirRel *rel, Oid owner)
 {
 	double		rows = 0;
@@ -562,6 +571,8 @@ estimated_rows(DdirRel *rel, Oid owner)
 		case DDIR_REL_NEGATE:
 		case DDIR_REL_THRESHOLD:
 			return rel->input[0]->rows;
+		case DDIR_REL_TOPK:
+			return topk_rows(rel);
 	}
 	return 1;
 }
@@ -699,6 +710,7 @@ ddir_rel_is_unique(const DdirRel *rel, Bitmapset *columns)
 			}
 			return ddir_rel_is_unique(rel->input[0], below);
 		case DDIR_REL_ANTI:
+		case DDIR_REL_TOPK:
 			return ddir_rel_is_unique(rel->input[0], columns);
 		case DDIR_REL_REDUCE:
 			for (int i = 1; i <= list_length(rel->keys); i++)

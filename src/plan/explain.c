@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
+#include "base/compat.h"
 #include "plan/ir.h"
 #include "plan/prune.h"
 
@@ -91,6 +92,7 @@ ddir_rel_column_name(const DdirRel *rel, AttrNumber a)
 		case DDIR_REL_UNION:
 		case DDIR_REL_NEGATE:
 		case DDIR_REL_THRESHOLD:
+		case DDIR_REL_TOPK:
 			return ddir_rel_column_name(rel->input[0], a);
 		case DDIR_REL_CONSTANT:
 			break;
@@ -112,6 +114,7 @@ rel_name(const DdirRel *rel)
 		case DDIR_REL_UNION:
 		case DDIR_REL_NEGATE:
 		case DDIR_REL_THRESHOLD:
+		case DDIR_REL_TOPK:
 			return rel_name(rel->input[0]);
 		case DDIR_REL_JOIN:
 			return "j";
@@ -283,6 +286,45 @@ append_reduce(StringInfo out, const DdirRel *rel, List *context)
 	append_exprs(out, rel, context, rel->aggs, ", ");
 }
 
+/* "order by a desc, b nulls first"; what is the default is left out */
+static void
+append_order(StringInfo out, const DdirRel *rel, List *context)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->order)
+	{
+		DdirOrderKey *key = lfirst(lc);
+		Oid			opfamily;
+		Oid			opcintype;
+		bool		descending = false;
+
+		(void) ddir_ordering_operator(key->sortop, &opfamily, &opcintype, &descending);
+		appendStringInfo(out, "%s%s%s%s", foreach_current_index(lc) > 0 ? ", " : " order by ",
+						 expr_text(rel, context, key->expr), descending ? " desc" : "",
+						 key->nulls_first == descending ? "" :
+						 key->nulls_first ? " nulls first" : " nulls last");
+	}
+}
+
+static void
+append_topk(StringInfo out, const DdirRel *rel, List *context)
+{
+	ListCell   *lc;
+
+	appendStringInfoString(out, "TopK");
+	if (rel->limit >= 0)
+		appendStringInfo(out, " " INT64_FORMAT "%s", rel->limit, rel->ties ? " with ties" : "");
+	if (rel->offset > 0)
+		appendStringInfo(out, " offset " INT64_FORMAT, rel->offset);
+	foreach(lc, rel->keys)
+	{
+		appendStringInfo(out, "%s%s", foreach_current_index(lc) > 0 ? ", " : " by ",
+						 expr_text(rel, context, ((DdirGroupKey *) lfirst(lc))->expr));
+	}
+	append_order(out, rel, context);
+}
+
 static void
 append_line(StringInfo out, const DdirRel *rel)
 {
@@ -323,6 +365,9 @@ append_line(StringInfo out, const DdirRel *rel)
 			break;
 		case DDIR_REL_THRESHOLD:
 			appendStringInfoString(out, "Threshold");
+			break;
+		case DDIR_REL_TOPK:
+			append_topk(out, rel, context);
 			break;
 	}
 }
@@ -416,6 +461,8 @@ operator_name(const DdirRel *rel)
 			return "Negate";
 		case DDIR_REL_THRESHOLD:
 			return "Threshold";
+		case DDIR_REL_TOPK:
+			return "TopK";
 	}
 	return "?";
 }

@@ -34,6 +34,7 @@
 #include "utils/syscache.h"
 
 #include "engine/op.h"
+#include "plan/estimate.h"
 #include "plan/lowering.h"
 #include "rows/agg.h"
 #include "rows/key.h"
@@ -57,8 +58,8 @@ try_key(void *arg)
 	cx->spec = ddir_key_make(DDIR_KEY_GROUP, 1, &typid, &cx->key->collation, &cx->key->eqop);
 }
 
-static void
-check_key(DdirLowering *run, DdirGroupKey *key)
+static DdirKeySpec *
+key_spec(DdirLowering *run, DdirGroupKey *key)
 {
 	KeyContext	cx = {key, NULL};
 	char	   *message;
@@ -67,7 +68,13 @@ check_key(DdirLowering *run, DdirGroupKey *key)
 		ddir_refuse_query(run->refusal, DDIR_REFUSE_EQUALITY,
 						  psprintf("values of type %s",
 								   format_type_be(exprType((Node *) key->expr))));
-	if (cx.spec->lossy)
+	return cx.spec;
+}
+
+static void
+check_key(DdirLowering *run, DdirGroupKey *key)
+{
+	if (key_spec(run, key)->lossy)
 		run->result->ambiguous = true;
 }
 
@@ -141,6 +148,41 @@ check_aggs(DdirLowering *run, DdirRel *rel)
 	}
 }
 
+/*
+ * Rows of one order are told apart by their images, which the query does not
+ * say.
+ */
+static void
+check_topk(DdirLowering *run, DdirRel *rel)
+{
+	Bitmapset  *columns = NULL;
+	bool		descending;
+	ListCell   *lc;
+
+	foreach(lc, rel->keys)
+	{
+		DdirGroupKey *key = lfirst(lc);
+
+		if (!key_spec(run, key)->exact)
+			ddir_refuse_query(run->refusal, DDIR_REFUSE_ORDER,
+							  psprintf("groups by type %s", format_type_be(exprType((Node *) key->expr))));
+		if (IsA(key->expr, Var))
+			columns = bms_add_member(columns, ((Var *) key->expr)->varattno);
+	}
+	foreach(lc, rel->order)
+	{
+		DdirOrderKey *key = lfirst(lc);
+
+		if (!ddir_order_key_encodes(key, &descending))
+			ddir_refuse_query(run->refusal, DDIR_REFUSE_ORDER,
+							  psprintf("an order of type %s", format_type_be(exprType((Node *) key->expr))));
+		if (IsA(key->expr, Var))
+			columns = bms_add_member(columns, ((Var *) key->expr)->varattno);
+	}
+	if (!(rel->ties && rel->offset == 0) && !ddir_rel_is_unique(rel->input[0], columns))
+		run->result->ambiguous = true;
+}
+
 static bool
 compares_images(List *equalities)
 {
@@ -177,6 +219,8 @@ check_rel(DdirLowering *run, DdirRel *rel, List **seen)
 						  psprintf("a comparison of more than %d columns", INDEX_MAX_KEYS));
 	if (rel->kind == DDIR_REL_JOIN && rel->ninputs > DDIR_RELATIONS_MAX)
 		ddir_refuse_query(run->refusal, DDIR_REFUSE_MANY_RELATIONS, NULL);
+	if (rel->kind == DDIR_REL_TOPK)
+		check_topk(run, rel);
 	if (rel->kind != DDIR_REL_REDUCE)
 		return;
 	foreach(lc, rel->keys)

@@ -2,7 +2,7 @@
  *
  * flow.h
  *	  What the files that make operators from DDIR share (build.c, share.c,
- *	  buildjoin.c, jointree.c, buildreduce.c).
+ *	  buildjoin.c, jointree.c, buildreduce.c, buildorder.c).
  *
  * A *stream* is a node whose rows still have to pass quals and targets: Maps
  * are not made into operators but fused into the program of whatever consumes
@@ -194,9 +194,13 @@ extern Node *ddir_expr_replace(Node *expr, int n, List *const *exprs);
 extern Bitmapset *ddir_expr_columns(Node *expr, int i);
 extern Bitmapset *ddir_expr_inputs(Node *expr); /* from 0 */
 
-/* buildjoin.c, buildreduce.c */
+/* buildjoin.c, buildreduce.c, buildorder.c */
 extern DdirStream ddir_build_join(DdirBuild *b, DdirRel *rel);
 extern DdirStream ddir_build_anti(DdirBuild *b, DdirRel *rel);
 extern DdirStream ddir_build_reduce(DdirBuild *b, DdirRel *rel);
+extern DdirStream ddir_build_topk(DdirBuild *b, DdirRel *rel);
+
+/* the key of groups (of DdirGroupKey) */
+extern DdirKeySpec *ddir_group_key(List *group);
 
 #endif							/* DDIR_PLAN_FLOW_H */

@@ -145,12 +145,9 @@ collect(Grouping *g)
 		g->eqops = lappend_oid(g->eqops, clause->eqop);
 		g->refs = lappend_int(g->refs, clause->tleSortGroupRef);
 	}
-	foreach(lc, query->targetList)
+	foreach(lc, ddir_query_columns(query))
 	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-
-		if (!tle->resjunk)
-			collect_walker((Node *) tle->expr, g);
+		collect_walker((Node *) lfirst_node(TargetEntry, lc)->expr, g);
 	}
 	collect_walker(query->havingQual, g);
 }
@@ -483,13 +480,11 @@ ddir_lower_group(DdirLevel *level, DdirFrom *from)
 	ddir_from_add_quals(level, above,
 						ddir_lower_conjuncts_computed(level,
 													  above_mutator(query->havingQual, &g)));
-	foreach(lc, query->targetList)
+	foreach(lc, ddir_query_columns(query))
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 		Expr	   *expr;
 
-		if (tle->resjunk)
-			continue;
 		expr = (Expr *) above_mutator((Node *) tle->expr, &g);
 		expr = ddir_lower_fold_computed(level, expr);
 		targets = lappend(targets, ddir_lower_values(level, above, expr));

@@ -330,3 +330,26 @@ ddir_rel_threshold(DdirRel *input)
 	rel->type = input->type;
 	return rel;
 }
+
+DdirRel *
+ddir_rel_topk(DdirRel *input, List *keys, List *order, int64 limit, int64 offset, bool ties)
+{
+	DdirRel    *rel = make_rel(DDIR_REL_TOPK, 1, &input);
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		check_expr((Node *) ((DdirGroupKey *) lfirst(lc))->expr, 1, &input);
+	}
+	foreach(lc, order)
+	{
+		check_expr((Node *) ((DdirOrderKey *) lfirst(lc))->expr, 1, &input);
+	}
+	rel->keys = keys;
+	rel->order = order;
+	rel->limit = limit;
+	rel->offset = offset;
+	rel->ties = ties;
+	rel->type = input->type;
+	return rel;
+}

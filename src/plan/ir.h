@@ -40,7 +40,8 @@ typedef enum DdirRelKind
 	DDIR_REL_REDUCE,			/* GROUP BY and DISTINCT */
 	DDIR_REL_UNION,				/* bag sum */
 	DDIR_REL_NEGATE,
-	DDIR_REL_THRESHOLD			/* of what a bag sum has more than no times */
+	DDIR_REL_THRESHOLD,			/* of what a bag sum has more than no times */
+	DDIR_REL_TOPK				/* LIMIT and DISTINCT ON, of each group */
 } DdirRelKind;
 
 /* An equality between columns of two inputs (or of the groups, in a Reduce). */
@@ -62,6 +63,15 @@ typedef struct DdirGroupKey
 	Oid			eqop;
 	Oid			collation;
 } DdirGroupKey;
+
+/* What rows are ordered by.  Behind all of these is the row's image. */
+typedef struct DdirOrderKey
+{
+	Expr	   *expr;			/* over input 0 */
+	Oid			sortop;			/* "<" or ">" of a btree family */
+	Oid			collation;
+	bool		nulls_first;
+} DdirOrderKey;
 
 typedef struct DdirRel DdirRel;
 
@@ -93,10 +103,16 @@ struct DdirRel
 								 * both sides are to be arranged by its
 								 * equalities (jointree.c) */
 
-	/* REDUCE: output = keys, then aggregates */
+	/* REDUCE: output = keys, then aggregates.  TOPK: output = input */
 	List	   *keys;			/* of DdirGroupKey */
 	List	   *aggs;			/* of Aggref, arguments over input 0 */
 	bool global;				/* no GROUP BY: one row even over nothing */
+
+	/* TOPK: of each group the rows from place "offset" on */
+	List	   *order;			/* of DdirOrderKey */
+	int64		limit;			/* so many of them; below zero: all */
+	int64		offset;
+	bool		ties;			/* and those ordered like the last one */
 
 	/* set by build.c */
 	void	   *built;
@@ -112,6 +128,8 @@ extern DdirRel *ddir_rel_reduce(DdirRel *input, List *keys, List *aggs, bool glo
 extern DdirRel *ddir_rel_union(int n, DdirRel *const *inputs);
 extern DdirRel *ddir_rel_negate(DdirRel *input);
 extern DdirRel *ddir_rel_threshold(DdirRel *input);
+extern DdirRel *ddir_rel_topk(DdirRel *input, List *keys, List *order, int64 limit,
+							  int64 offset, bool ties);
 
 /* the Var for column a (from 1) of input i (from 0), which is "of" */
 extern Var *ddir_rel_var(int i, const DdirRel *of, AttrNumber a);

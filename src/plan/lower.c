@@ -6,8 +6,9 @@
  * The query is rewritten as for execution, so views are subqueries of it and
  * row security is conditions in it; then each query becomes a relation: FROM and
  * WHERE (from.c, outer.c, sublink.c, value.c), GROUP BY (group.c) or UNION
- * (setop.c), the select list and DISTINCT.  Subqueries that mention the query
- * around them are lowered for all its rows at once (apply.c, domain.c).  ORDER BY without LIMIT means nothing here.
+ * (setop.c), the select list and DISTINCT, and LIMIT (topk.c).  Subqueries that
+ * mention the query around them are lowered for all its rows at once (apply.c,
+ * domain.c).  ORDER BY without LIMIT means nothing here.
  * optimize.c tidies up, finish.c makes sure that what is left can be built.
  *
  * Everything runs as the owner of the view, in a security-restricted context:
@@ -246,18 +247,16 @@ lower_select(DdirLevel *level)
 		List	   *targets = NIL;
 		ListCell   *lc;
 
-		foreach(lc, query->targetList)
+		foreach(lc, ddir_query_columns(query))
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc);
 
-			if (tle->resjunk)
-				continue;
 			targets = lappend(targets,
 							  ddir_lower_values(level, from, ddir_lower_fold(level, tle->expr)));
 		}
 		rel = ddir_from_close(level, from, targets);
 	}
-	if (query->distinctClause)
+	if (query->distinctClause && !query->hasDistinctOn)
 		rel = ddir_lower_distinct(level, rel, distinct_eqops(query));
 	return rel;
 }
@@ -286,6 +285,7 @@ DdirRel *
 ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKind kind)
 {
 	DdirLevel  *level = ddir_level_make(run, parent, query, kind);
+	DdirRel    *rel;
 	Oid			denied;
 	ListCell   *lc;
 
@@ -310,8 +310,8 @@ ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKi
 																   (Node *) rte->values_lists);
 	}
 
-	return with_names(query->setOperations ? ddir_lower_setop(level) : lower_select(level),
-					  query);
+	rel = query->setOperations ? ddir_lower_setop(level) : lower_select(level);
+	return with_names(ddir_lower_limit(level, rel), query);
 }
 
 /*

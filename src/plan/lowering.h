@@ -2,7 +2,8 @@
  *
  * lowering.h
  *	  What the files that lower a Query share (lower.c, from.c, outer.c,
- *	  sublink.c, value.c, apply.c, domain.c, group.c, setop.c, finish.c).
+ *	  sublink.c, value.c, apply.c, domain.c, group.c, setop.c, topk.c,
+ *	  finish.c).
  *
  * While a FROM clause is lowered it is *open*: a list of inputs yet to be
  * joined and of conditions yet to be placed.  Inner joins and WHERE only add
@@ -273,6 +274,9 @@ extern DdirRel *ddir_given_rel(DdirLowering *run, const RangeTblEntry *rte);
 extern DdirRel *ddir_query_bindings(DdirLevel *level);
 extern bool ddir_query_is_grouped(const Query *query);
 extern bool ddir_query_needs_no_rows(const Query *query);
+
+/* Equalities of the bindings carried through a query whose rows are counted off. */
+extern List *ddir_query_carried(const Query *query);
 extern void ddir_query_carry(DdirLowering *run, Query *query, List *exprs, List *eqops,
 							 DdirRel *bindings);
 
@@ -316,6 +320,25 @@ extern DdirRel *ddir_lower_group(DdirLevel *level, DdirFrom *from);
 
 /* setop.c */
 extern DdirRel *ddir_lower_setop(DdirLevel *level);
+
+/* topk.c */
+/* Are its rows counted off, by LIMIT, OFFSET or DISTINCT ON? */
+extern bool ddir_query_is_limited(const Query *query);
+
+/*
+ * Entries of the select list that relations made of the query have as columns:
+ * the visible ones, then, if its rows are counted off, what it orders by only.
+ */
+extern List *ddir_query_columns(const Query *query);
+
+/* of SortGroupClause: what its rows are ordered by, before their images */
+extern List *ddir_query_order(const Query *query);
+
+/* Count them off; then there are visible columns only. */
+extern DdirRel *ddir_lower_limit(DdirLevel *level, DdirRel *rel);
+
+/* Do its values have an order-preserving encoding; which way round? */
+extern bool ddir_order_key_encodes(const DdirOrderKey *key, bool *descending);
 
 /* finish.c */
 /* Check that all of it can be built; find out what is ambiguous. */

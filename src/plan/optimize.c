@@ -556,12 +556,30 @@ same_equalities(List *a, List *b)
 	return true;
 }
 
+static bool
+same_order(List *a, List *b)
+{
+	if (list_length(a) != list_length(b))
+		return false;
+	for (int i = 0; i < list_length(a); i++)
+	{
+		DdirOrderKey *x = list_nth(a, i);
+		DdirOrderKey *y = list_nth(b, i);
+
+		if (x->sortop != y->sortop || x->collation != y->collation ||
+			x->nulls_first != y->nulls_first || !equal(x->expr, y->expr))
+			return false;
+	}
+	return true;
+}
+
 /* Do they have the same inputs and make the same of them? */
 static bool
 same_rel(const DdirRel *a, const DdirRel *b)
 {
 	if (a->kind != b->kind || a->ninputs != b->ninputs || a->global !=b->global ||
-		a->relid != b->relid || !bms_equal(a->used, b->used))
+		a->relid != b->relid || !bms_equal(a->used, b->used) ||
+		a->limit != b->limit || a->offset != b->offset || a->ties != b->ties)
 		return false;
 	for (int i = 0; i < a->ninputs; i++)
 		if (a->input[i] != b->input[i])
@@ -569,7 +587,7 @@ same_rel(const DdirRel *a, const DdirRel *b)
 	return ddir_rowtype_equal(a->type, b->type) && equal(a->constants, b->constants) &&
 		equal(a->quals, b->quals) && equal(a->targets, b->targets) &&
 		equal(a->aggs, b->aggs) && same_keys(a->keys, b->keys) &&
-		same_equalities(a->equalities, b->equalities);
+		same_equalities(a->equalities, b->equalities) && same_order(a->order, b->order);
 }
 
 /* As inputs come first, what they became is known. */

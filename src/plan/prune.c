@@ -13,7 +13,7 @@
  * where its old columns are now ("Pruned").
  *
  * Not dropped: keys of a Reduce, which make the groups, and columns of a
- * Threshold, which make rows the same.  Scans keep their
+ * Threshold and a TopK, which make rows the same, or order them.  Scans keep their
  * columns' numbers, and are told which are used.
  *
  * src/plan/prune.c
@@ -160,8 +160,9 @@ propagate(PruneContext *cx, Pruned *p)
 					need_expr(cx, rel, lfirst(lc));
 			}
 			break;
+		case DDIR_REL_TOPK:
 		case DDIR_REL_THRESHOLD:
-			/* all columns tell which rows are the same */
+			/* all columns tell which rows are the same, or order them */
 			if (rel->type->natts > 0)
 				p->needed = bms_add_range(p->needed, 1, rel->type->natts);
 			/* FALLTHROUGH */
@@ -315,8 +316,15 @@ remake_union(PruneContext *cx, Pruned *p)
 
 	for (int i = 0; i < old->ninputs; i++)
 		inputs[i] = project(pruned_of(cx, old->input[i]), p->needed);
+
+	/*
+	 * a TopK has all its columns at their places, so its expressions are
+	 * right
+	 */
 	p->rel = old->kind == DDIR_REL_UNION ? ddir_rel_union(old->ninputs, inputs) :
 		old->kind == DDIR_REL_NEGATE ? ddir_rel_negate(inputs[0]) :
+		old->kind == DDIR_REL_TOPK ? ddir_rel_topk(inputs[0], old->keys, old->order, old->limit,
+												   old->offset, old->ties) :
 		ddir_rel_threshold(inputs[0]);
 	while ((a = bms_next_member(p->needed, a)) >= 0)
 		p->column[a - 1] = ++n;
@@ -419,6 +427,7 @@ remake(PruneContext *cx, Pruned *p)
 		case DDIR_REL_UNION:
 		case DDIR_REL_NEGATE:
 		case DDIR_REL_THRESHOLD:
+		case DDIR_REL_TOPK:
 			remake_union(cx, p);
 			break;
 	}

@@ -134,7 +134,7 @@ extern bool ddir_key_equal(DdirKeySpec *spec, const Datum *a, const bool *anull,
 
 /*
  * Order-preserving encodings: memcmp of the bytes orders as the type's btree
- * class does, NULLs last.  False where the type has none here.
+ * class does.  False where the type has none here.
  */
 extern bool ddir_order_supported(Oid typid, Oid collation, Oid ltop);
 
@@ -144,10 +144,19 @@ extern bool ddir_order_supported(Oid typid, Oid collation, Oid ltop);
  * one or an image (ddir_image_pack_at).  Garbage goes to CurrentMemoryContext.
  */
 extern uint32 ddir_order_encode(Oid typid, Datum value, bool isnull, bool descending,
-								DdirDeltas *out, uint32 at);
+								bool nulls_first, DdirDeltas *out, uint32 at);
 
 /* length of the order encoding at the head of a val; 0 if malformed */
 extern uint32 ddir_order_length(Oid typid, DdirRef val);
+
+/* the same of the encodings of several values; UINT32_MAX if malformed */
+typedef struct DdirOrderTypes
+{
+	int			n;
+	Oid			typid[FLEXIBLE_ARRAY_MEMBER];	/* none of them a domain */
+} DdirOrderTypes;
+
+extern uint32_t ddir_order_prefix(void *types, DdirRef val);
 
 /* Two numbers that, one after the other, compare as intervals do. */
 extern void ddir_interval_canonical(const Interval *interval, int64 *days, int64 *usecs);

@@ -8,6 +8,7 @@
  *	1 bytes		a value, ascending
  *	2 bytes		a value, descending: all bytes inverted
  *	3			NULL, last in either direction
+ *	0			NULL, first in either direction
  *
  * Numbers of fixed width are big-endian with the sign bit turned, floats as
  * the integers they order as.  Strings end with 0 0, a 0 inside being 0 255,
@@ -44,6 +45,7 @@
 #include "rows/key.h"
 #include "rows/numeric.h"
 
+#define VALUE_NULL_FIRST 0
 #define VALUE_ASCENDING 1
 #define VALUE_DESCENDING 2
 #define VALUE_NULL 3
@@ -345,7 +347,7 @@ string_bytes(OrderKind kind, Datum value, Size *len)
 }
 
 uint32
-ddir_order_encode(Oid typid, Datum value, bool isnull, bool descending,
+ddir_order_encode(Oid typid, Datum value, bool isnull, bool descending, bool nulls_first,
 				  DdirDeltas *out, uint32 at)
 {
 	OrderKind	kind = base_kind(&typid);
@@ -354,7 +356,7 @@ ddir_order_encode(Oid typid, Datum value, bool isnull, bool descending,
 
 	if (isnull)
 	{
-		ddir_deltas_val_room(out, at + 1)[at] = VALUE_NULL;
+		ddir_deltas_val_room(out, at + 1)[at] = nulls_first ? VALUE_NULL_FIRST : VALUE_NULL;
 		return 1;
 	}
 	if (kind == ORDER_NONE)
@@ -411,7 +413,7 @@ ddir_order_length(Oid typid, DdirRef val)
 
 	if (val.len < 1)
 		return 0;
-	if (val.p[0] == VALUE_NULL)
+	if (val.p[0] == VALUE_NULL || val.p[0] == VALUE_NULL_FIRST)
 		return 1;
 	if (val.p[0] != VALUE_ASCENDING && val.p[0] != VALUE_DESCENDING)
 		return 0;
@@ -423,4 +425,24 @@ ddir_order_length(Oid typid, DdirRef val)
 	else if (len == 0 && kind != ORDER_NONE)
 		len = string_length(val.p + 1, val.len - 1, flip);
 	return len > 0 && len < val.len ? len + 1 : 0;
+}
+
+/* Of several encodings, one after the other: base types, as this may not fail. */
+uint32_t
+ddir_order_prefix(void *ctx, DdirRef val)
+{
+	const DdirOrderTypes *types = ctx;
+	uint32		total = 0;
+
+	for (int i = 0; i < types->n; i++)
+	{
+		uint32		len = ddir_order_length(types->typid[i], val);
+
+		if (len == 0)
+			return UINT32_MAX;
+		val.p += len;
+		val.len -= len;
+		total += len;
+	}
+	return total;
 }

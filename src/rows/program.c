@@ -93,6 +93,7 @@ typedef struct Program
 	Outputs		order;
 	Oid		   *order_type;
 	bool	   *order_desc;
+	bool	   *order_nulls_first;
 } Program;
 
 /* A bundle on its way through a program. */
@@ -430,12 +431,14 @@ ddir_program_make(MemoryContext cxt, const DdirProgramSpec *spec)
 		p->row = ddir_rowtype_from_exprs(spec->targets);
 	p->order_type = palloc(list_length(spec->order) * sizeof(Oid) + 1);
 	p->order_desc = palloc(list_length(spec->order) * sizeof(bool) + 1);
+	p->order_nulls_first = palloc(list_length(spec->order) * sizeof(bool) + 1);
 	foreach(lc, spec->order)
 	{
 		int			k = foreach_current_index(lc);
 
 		p->order_type[k] = getBaseType(exprType(lfirst(lc)));
 		p->order_desc[k] = spec->descending && spec->descending[k];
+		p->order_nulls_first[k] = spec->nulls_first && spec->nulls_first[k];
 	}
 
 	/* the right to call functions is checked here, so it must be the owner's */
@@ -499,7 +502,8 @@ write_val(Program *p, const DdirBundle *in, uint32 i, DdirDeltas *out)
 	move(&p->order);
 	for (int k = 0; k < p->order.n; k++)
 		len += ddir_order_encode(p->order_type[k], p->order.values[k],
-								 p->order.isnull[k], p->order_desc[k], out, len);
+								 p->order.isnull[k], p->order_desc[k],
+								 p->order_nulls_first[k], out, len);
 	if (!p->no_row)
 	{
 		move(&p->target);

@@ -54,6 +54,7 @@ typedef struct DdirProgramSpec
 	List	   *order;			/* Exprs whose order encoding goes before the
 								 * image */
 	const bool *descending;		/* for each of order; NULL: none is */
+	const bool *nulls_first;	/* likewise */
 } DdirProgramSpec;
 
 /* Copies what it needs into cxt.  Needs a transaction. */

@@ -220,11 +220,12 @@ sign(int x)
 }
 
 /*
- * The encodings of all values in one direction; each is written behind two
+ * The encodings of all values in one order; each is written behind two
  * other bytes, and a third follows, as in the vals of an arrangement.
  */
 static DdirDeltas *
-order_all(Oid typid, int n, const Datum *values, const bool *isnull, bool descending)
+order_all(Oid typid, int n, const Datum *values, const bool *isnull, bool descending,
+		  bool nulls_first)
 {
 	DdirDeltas *d = new_deltas(false);
 
@@ -234,7 +235,7 @@ order_all(Oid typid, int n, const Datum *values, const bool *isnull, bool descen
 		DdirRef		val;
 
 		memset(ddir_deltas_val_room(d, 2), 0xAB, 2);
-		len = 2 + ddir_order_encode(typid, values[i], isnull[i], descending, d, 2);
+		len = 2 + ddir_order_encode(typid, values[i], isnull[i], descending, nulls_first, d, 2);
 		ddir_deltas_val_room(d, len + 1)[len] = 0x55;
 		ddir_deltas_close(d, 0, len + 1, NULL, 1, 0);
 		val = ddir_lane_ref(&d->val, i);
@@ -265,9 +266,11 @@ test_ddir_order_law(PG_FUNCTION_ARGS)
 
 	if (!ddir_order_supported(typid, collation, type->lt_opr))
 		PG_RETURN_TEXT_P(cstring_to_text("not supported"));
-	for (int descending = 0; descending < 2; descending++)
+	for (int way = 0; way < 4; way++)
 	{
-		DdirDeltas *d = order_all(typid, n, v, null, descending);
+		bool		descending = way & 1;
+		bool		nulls_first = way & 2;
+		DdirDeltas *d = order_all(typid, n, v, null, descending, nulls_first);
 
 		for (int i = 0; i < n; i++)
 			for (int j = 0; j < n; j++)
@@ -277,7 +280,7 @@ test_ddir_order_law(PG_FUNCTION_ARGS)
 				int			c;
 
 				if (null[i] || null[j])
-					c = null[i] - null[j];
+					c = nulls_first ? null[j] - null[i] : null[i] - null[j];
 				else
 				{
 					c = DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, collation, v[i], v[j]));

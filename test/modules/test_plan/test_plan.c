@@ -234,6 +234,14 @@ put_constant(StringInfo out, const DdirRel *rel)
 {
 	ListCell   *lc;
 
+	if (rel->constants == NIL)
+	{
+		for (int a = 1; a <= rel->type->natts; a++)
+			appendStringInfo(out, "%s NULL::%s AS c%d", a > 1 ? "," : "SELECT",
+							 format_type_be(rel->type->col[a - 1].typid), a);
+		appendStringInfoString(out, " WHERE false");
+	}
+
 	foreach(lc, rel->constants)
 	{
 		if (foreach_current_index(lc) > 0)
@@ -279,6 +287,52 @@ put_reduce(StringInfo out, const DdirRel *rel, List *context, const char *from)
 		else
 			appendStringInfo(out, "%d", foreach_current_index(lc) + 1);
 	}
+}
+
+/* " OVER (...)" of a TopK, with the row as its last key or without */
+static void
+put_over(StringInfo out, const DdirRel *rel, List *context, bool row)
+{
+	const char *glue = " ORDER BY ";
+	ListCell   *lc;
+
+	appendStringInfoString(out, " OVER (");
+	foreach(lc, rel->keys)
+	{
+		DdirGroupKey *key = lfirst(lc);
+
+		appendStringInfo(out, "%s(%s)%s", foreach_current_index(lc) ? ", " : "PARTITION BY ",
+						 text_of(context, key->expr),
+						 key->eqop == DDIR_EQUALITY_IMAGE ? "::text" : "");
+	}
+	foreach(lc, rel->order)
+	{
+		DdirOrderKey *key = lfirst(lc);
+
+		appendStringInfo(out, "%s(%s) USING OPERATOR(pg_catalog.%s) NULLS %s", glue,
+						 text_of(context, key->expr), get_opname(key->sortop),
+						 key->nulls_first ? "FIRST" : "LAST");
+		glue = ", ";
+	}
+	if (row)
+		appendStringInfo(out, "%si1::text", glue);
+	appendStringInfoChar(out, ')');
+}
+
+static void
+put_topk(StringInfo out, const DdirRel *rel, List *context, const char *from)
+{
+	appendStringInfoString(out, "SELECT");
+	for (int a = 1; a <= rel->type->natts; a++)
+		appendStringInfo(out, "%s c%d", a > 1 ? "," : "", a);
+	appendStringInfoString(out, " FROM (SELECT i1.*, row_number()");
+	put_over(out, rel, context, true);
+	appendStringInfoString(out, " AS place, rank()");
+	put_over(out, rel, context, false);
+	appendStringInfo(out, " AS rank%s) AS s WHERE place > " INT64_FORMAT, from, rel->offset);
+	if (rel->limit >= 0)
+		appendStringInfo(out, " AND %s - " INT64_FORMAT " <= " INT64_FORMAT,
+						 rel->ties ? "rank" : "place", rel->offset, rel->limit);
 }
 
 static int
@@ -352,6 +406,9 @@ put_rel(StringInfo out, List *rels, const DdirRel *rel)
 		case DDIR_REL_THRESHOLD:
 			/* what is not there is not there: see put_union */
 			appendStringInfo(out, "SELECT * FROM r%d", position_of(rels, rel->input[0]));
+			break;
+		case DDIR_REL_TOPK:
+			put_topk(out, rel, context, from.data);
 			break;
 	}
 }

@@ -35,8 +35,8 @@ GRANT SELECT ON c TO plan_nobody;
 CREATE TABLE every (code text PRIMARY KEY, query text);
 INSERT INTO every VALUES
 	('command', 'DELETE FROM a'),
-	('limit', 'SELECT x FROM a LIMIT 1'),
-	('distinct_on', 'SELECT DISTINCT ON (x) x FROM a'),
+	('limit', 'SELECT x FROM a, LATERAL (SELECT FROM b LIMIT a.y) l'),
+	('order', 'SELECT x FROM a ORDER BY z COLLATE "en-x-icu" LIMIT 1'),
 	('window_function', 'SELECT rank() OVER (ORDER BY x) FROM a'),
 	('recursive_with', 'WITH RECURSIVE r AS (SELECT 1 AS n UNION SELECT n FROM r) SELECT n FROM r'),
 	('set_returning_function', 'SELECT generate_series(1, x) FROM a'),

@@ -1,0 +1,124 @@
+/*-------------------------------------------------------------------------
+ *
+ * buildorder.c
+ *	  LIMIT and DISTINCT ON: from a TopK to an arrangement in its order and an
+ *	  operator.
+ *
+ * A val of the arrangement is the encodings of what rows are ordered by, one
+ * after the other, then the row.
+ *
+ * src/plan/buildorder.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+
+#include "plan/estimate.h"
+#include "plan/flow.h"
+#include "plan/lowering.h"
+
+static List *
+key_exprs(DdirRel *rel)
+{
+	List	   *exprs = NIL;
+	ListCell   *lc;
+
+	foreach(lc, rel->keys)
+	{
+		exprs = lappend(exprs, ((DdirGroupKey *) lfirst(lc))->expr);
+	}
+	return exprs;
+}
+
+static double
+exprs_width(List *exprs)
+{
+	double		width = 0;
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+	{
+		width += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
+	}
+	return width;
+}
+
+/* The rows of each group in their order; types: of what orders them. */
+static DdirNode *
+arrange_in_order(DdirBuild *b, DdirRel *rel, const DdirStream *s, const char *label,
+				 DdirOrderTypes *types)
+{
+	DdirKeySpec *key = ddir_group_key(rel->keys);
+	int			n = list_length(rel->order);
+	bool	   *descending = palloc(sizeof(bool) * (n + 1));
+	bool	   *nulls_first = palloc(sizeof(bool) * (n + 1));
+	DdirProgramSpec spec = {0};
+	List	   *order = NIL;
+	double		width = 0;
+	DdirNode   *node;
+	DdirMade   *made;
+	ListCell   *lc;
+
+	foreach(lc, rel->order)
+	{
+		DdirOrderKey *k = lfirst(lc);
+		int			i = foreach_current_index(lc);
+
+		if (!ddir_order_key_encodes(k, &descending[i]))
+			elog(ERROR, "an order of type %u has no encoding", exprType((Node *) k->expr));
+		nulls_first[i] = k->nulls_first;
+		types->typid[i] = getBaseType(exprType((Node *) k->expr));
+		order = lappend(order, k->expr);
+	}
+	types->n = n;
+	for (int a = 1; a <= rel->type->natts; a++)
+		width += ddir_estimate_width(rel, a);
+
+	spec.label = label;
+	spec.owner = b->owner;
+	spec.nrel = 1;
+	spec.rel = &s->node_type;
+	spec.quals = s->quals;
+	spec.targets = ddir_stream_targets(s);
+	spec.keys = ddir_stream_exprs(s, key_exprs(rel));
+	spec.key = key;
+	spec.order = ddir_stream_exprs(s, order);
+	spec.descending = descending;
+	spec.nulls_first = nulls_first;
+	node = ddir_arrange_create(b->share->graph, label, s->node,
+							   ddir_program_make(b->flow->cxt, &spec));
+	ddir_flow_keep(b, node, 1, &s);
+	made = ddir_flow_note(b, 0, "arrangement", "in order, for %s", label);
+	made->sharing = "new";
+	ddir_flow_holds(b, made, node, s->rows,
+					ddir_share_bytes(s->rows, width + exprs_width(order), false, key->ncols,
+									 key->ncols > 0 ? key->col[0].width : -1,
+									 exprs_width(key_exprs(rel))));
+	return node;
+}
+
+DdirStream
+ddir_build_topk(DdirBuild *b, DdirRel *rel)
+{
+	DdirStream	s = ddir_build_rel(b, rel->input[0]);
+	DdirOrderTypes *types = MemoryContextAlloc(b->flow->cxt, offsetof(DdirOrderTypes, typid) +
+											   sizeof(Oid) * list_length(rel->order));
+	DdirTopkSpec spec = {
+		.limit = rel->limit,
+		.offset = rel->offset,
+		.ties = rel->ties,
+		.order = ddir_order_prefix,
+		.ctx = types
+	};
+	const DdirStream *none = NULL;
+	DdirNode   *arranged = arrange_in_order(b, rel, &s, "top-k", types);
+	DdirNode   *node = ddir_topk_create(b->share->graph, "top-k", arranged, &spec);
+
+	ddir_flow_keep(b, node, 1, &none);
+	ddir_flow_note(b, 0, "top-k", "by %d columns, in order of %d", list_length(rel->keys),
+				   list_length(rel->order));
+	return ddir_stream_of(node, ddir_rowtype_copy(rel->type), rel->rows);
+}
