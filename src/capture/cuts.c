@@ -184,9 +184,95 @@ has_ended(const Ended *e, uint64 xid)
 }
 
 /* ----
+ * Delta tables
+ * ----
+ */
+
+static bool
+open_table(DdirCuts *c, int k)
+{
+	Oid			relid;
+
+	if (c->rel[k])
+		return true;
+	relid = ddir_delta_table(k);
+	if (!OidIsValid(relid))
+		return false;			/* the extension is being dropped */
+	c->rel[k] = try_relation_open(relid, AccessShareLock);
+	if (c->rel[k])
+		c->nblocks[k] = RelationGetNumberOfBlocks(c->rel[k]);
+	return c->rel[k] != NULL;
+}
+
+static void
+close_tables(DdirCuts *c)
+{
+	for (int k = 0; k < DDIR_DELTA_TABLES; k++)
+		if (c->rel[k])
+			relation_close(c->rel[k], NoLock);
+	memset(c->rel, 0, sizeof(c->rel));
+}
+
+/*
+ * Another table, if one is empty, once the current one has grown, and well
+ * before writers would stop.
+ */
+static void
+rotate(DdirCuts *c)
+{
+	int			current = pg_atomic_read_u32(&c->db->cuts.current) % DDIR_DELTA_TABLES;
+	BlockNumber enough = ROTATE_BLOCKS;
+
+	if (ddir_max_slot_lag >= 0)
+		enough = Min(enough, ddir_max_slot_lag * (1024 * 1024 / BLCKSZ / 2));
+	if (c->nblocks[current] < Max(enough, 1))
+		return;
+	for (int i = 1; i < DDIR_DELTA_TABLES; i++)
+	{
+		int			k = (current + i) % DDIR_DELTA_TABLES;
+
+		if (c->nblocks[k] == 0)
+		{
+			pg_atomic_write_u32(&c->db->cuts.current, k);
+			return;
+		}
+	}
+}
+
+/* ----
  * Open and close
  * ----
  */
+
+/*
+ * All that run and have a number: those that the snapshot lists, and any that
+ * is too new for it.
+ */
+static void
+note_running(DdirCuts *c)
+{
+	const Ended *e = &c->consumed;
+	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
+
+	c->uncaptured = MemoryContextAllocHuge(c->cxt, (e->n + next - e->xmax) * sizeof(TransactionId) + 1);
+	for (uint32 i = 0; i < e->n; i++)
+		c->uncaptured[c->nuncaptured++] = (TransactionId) e->xip[i];
+	for (uint64 xid = e->xmax; xid < next; xid++)
+		if (TransactionIdIsNormal((TransactionId) xid))
+			c->uncaptured[c->nuncaptured++] = (TransactionId) xid;
+}
+
+/* Or else the next writer would stop again. */
+static void
+leave_full_table(DdirCuts *c)
+{
+	StartTransactionCommand();
+	for (int k = 0; k < DDIR_DELTA_TABLES; k++)
+		open_table(c, k);
+	rotate(c);
+	close_tables(c);
+	CommitTransactionCommand();
+}
 
 DdirCuts *
 ddir_cuts_open(DdirDatabaseSlot *db)
@@ -203,8 +289,11 @@ ddir_cuts_open(DdirDatabaseSlot *db)
 	c->db = db;
 	ddir_tracking_init(&c->tracking, cxt);
 
-	/* whoever does not see that it is on has ended before the snapshot */
 	lost = db->cuts.lost;
+	if (lost)
+		leave_full_table(c);
+
+	/* whoever does not see that it is on has ended before the snapshot */
 	db->cuts.lost = false;
 	db->cuts.on = true;
 	pg_memory_barrier();
@@ -215,12 +304,7 @@ ddir_cuts_open(DdirDatabaseSlot *db)
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(old);
 	if (lost)
-	{
-		c->nuncaptured = c->consumed.n;
-		c->uncaptured = MemoryContextAlloc(cxt, c->nuncaptured * sizeof(TransactionId) + 1);
-		for (uint32 i = 0; i < c->nuncaptured; i++)
-			c->uncaptured[i] = (TransactionId) c->consumed.xip[i];
-	}
+		note_running(c);
 
 	/* all is read once, for what is of transactions that run */
 	for (int k = 0; k < DDIR_DELTA_TABLES; k++)
@@ -366,22 +450,6 @@ look_at_block(DdirCuts *c, int k, BlockNumber block, Snapshot snapshot)
 			add_ref(c, row->xid, k, block, offset);
 	}
 	UnlockReleaseBuffer(buffer);
-}
-
-static bool
-open_table(DdirCuts *c, int k)
-{
-	Oid			relid;
-
-	if (c->rel[k])
-		return true;
-	relid = ddir_delta_table(k);
-	if (!OidIsValid(relid))
-		return false;			/* the extension is being dropped */
-	c->rel[k] = try_relation_open(relid, AccessShareLock);
-	if (c->rel[k])
-		c->nblocks[k] = RelationGetNumberOfBlocks(c->rel[k]);
-	return c->rel[k] != NULL;
 }
 
 /* The places of transactions that have ended since, in their order. */
@@ -686,26 +754,6 @@ has_pending(const DdirCuts *c, int k)
 	return false;
 }
 
-/* Another table, if one is empty, once the current one has grown. */
-static void
-rotate(DdirCuts *c)
-{
-	int			current = pg_atomic_read_u32(&c->db->cuts.current) % DDIR_DELTA_TABLES;
-
-	if (c->nblocks[current] < ROTATE_BLOCKS)
-		return;
-	for (int i = 1; i < DDIR_DELTA_TABLES; i++)
-	{
-		int			k = (current + i) % DDIR_DELTA_TABLES;
-
-		if (c->nblocks[k] == 0)
-		{
-			pg_atomic_write_u32(&c->db->cuts.current, k);
-			return;
-		}
-	}
-}
-
 /* Nothing in it is to be delivered, and this proves it; else it stays. */
 static void
 empty_table(DdirCuts *c, int k)
@@ -742,15 +790,6 @@ empty_tables(DdirCuts *c)
  * A cut
  * ----
  */
-
-static void
-close_tables(DdirCuts *c)
-{
-	for (int k = 0; k < DDIR_DELTA_TABLES; k++)
-		if (c->rel[k])
-			relation_close(c->rel[k], NoLock);
-	memset(c->rel, 0, sizeof(c->rel));
-}
 
 void
 ddir_cuts_read(DdirCuts *c, DdirTrays *out)

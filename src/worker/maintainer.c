@@ -295,6 +295,8 @@ why_hydrate(const DdirMaintainer *m)
 		return m->mode == DDIR_CAPTURE_TRIGGER ?
 			"changes are captured by triggers now" :
 			"changes are captured by logical decoding now";
+	if (m->mode == DDIR_CAPTURE_TRIGGER && m->db->cuts.lost)
+		return "what triggers wrote was not read in time, as ddir.max_slot_lag demands";
 	if (m->mode == DDIR_CAPTURE_TRIGGER)
 		return XLogRecPtrIsInvalid(m->progress.confirmed) ?
 			"the maintainer has started anew" : "it is new here";
