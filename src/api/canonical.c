@@ -14,8 +14,8 @@
  *	  by GROUP BY, DISTINCT, UNION, min and max.  That of a group is the one of
  *	  the least row of all its keys.  Expressions over a group's key, which may
  *	  tell such values apart, are over that one
- *	- rows that LIMIT, OFFSET and DISTINCT ON count off are ordered by their
- *	  images where ORDER BY leaves them equal
+ *	- rows that LIMIT, OFFSET and DISTINCT ON count off, and those of a window,
+ *	  are ordered by their images where ORDER BY leaves them equal
  *
  * A key that is shown so becomes an aggregate of its group:
  *
@@ -29,6 +29,7 @@
  *	SELECT a FROM (SELECT a, b FROM t) ORDER BY b, ddir._image(a, b) LIMIT 3
  *
  * WITH TIES does not see the image: there the rows come in that order already.
+ * So do those of windows, as the planner does not sort again what is sorted.
  *
  * src/api/canonical.c
  *
@@ -56,40 +57,10 @@
 #include "plan/lowering.h"
 #include "rows/agg.h"
 
-typedef struct Exact
-{
-	Oid			aggfnoid;
-	const char *name;			/* in schema ddir */
-} Exact;
-
-#define EXACT(type) \
-	{F_SUM_##type, "_sum"}, {F_AVG_##type, "_avg"}, \
-	{F_VAR_POP_##type, "_var_pop"}, {F_STDDEV_POP_##type, "_stddev_pop"}, \
-	{F_VAR_SAMP_##type, "_var_samp"}, {F_VARIANCE_##type, "_var_samp"}, \
-	{F_STDDEV_SAMP_##type, "_stddev_samp"}, {F_STDDEV_##type, "_stddev_samp"}
-
-static const Exact exact[] = {EXACT(FLOAT4), EXACT(FLOAT8)};
-
 static List *
 our_name(const char *name)
 {
 	return list_make2(makeString("ddir"), makeString(pstrdup(name)));
-}
-
-/* The exact aggregate to take for this one; InvalidOid: it is exact as it is. */
-static Oid
-exact_aggregate(const Aggref *ref)
-{
-	for (int i = 0; i < lengthof(exact); i++)
-	{
-		if (ref->aggfnoid == exact[i].aggfnoid)
-		{
-			Oid			type = linitial_oid(ref->aggargtypes);
-
-			return LookupFuncName(our_name(exact[i].name), 1, &type, false);
-		}
-	}
-	return InvalidOid;
 }
 
 /*
@@ -197,7 +168,7 @@ first_in_order(Aggref *ref, Oid sortop)
 static Node *
 canonical_aggregate(Aggref *ref)
 {
-	Oid			ours = exact_aggregate(ref);
+	Oid			ours = ddir_agg_exact(ref->aggfnoid);
 	Oid			sortop;
 
 	if (OidIsValid(ours))
@@ -280,54 +251,11 @@ show_groups(Query *query)
 	query->hasAggs = true;
 }
 
-/*
- * SELECT all columns FROM (query); their numbers are what clauses call them.
- */
-static Query *
-select_around(Query *query, const char *alias)
-{
-	Query	   *outer = makeNode(Query);
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	RangeTblRef *rtr = makeNode(RangeTblRef);
-	ListCell   *lc;
-
-	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = query;
-	rte->eref = makeAlias(alias, NIL);
-	rte->inFromCl = true;
-	outer->commandType = CMD_SELECT;
-	outer->querySource = query->querySource;
-	outer->canSetTag = query->canSetTag;
-	outer->stmt_location = query->stmt_location;
-	outer->stmt_len = query->stmt_len;
-
-	foreach(lc, query->targetList)
-	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-		TargetEntry *shown;
-
-		rte->eref->colnames = lappend(rte->eref->colnames, makeString(tle->resname ? tle->resname : "?"));
-		if (tle->resjunk)
-			continue;
-		shown = makeTargetEntry((Expr *) makeVarFromTargetEntry(1, tle), tle->resno,
-								tle->resname, false);
-		shown->ressortgroupref = tle->resno;
-		shown->resorigtbl = tle->resorigtbl;
-		shown->resorigcol = tle->resorigcol;
-		outer->targetList = lappend(outer->targetList, shown);
-	}
-	outer->rtable = list_make1(rte);
-	rtr->rtindex = 1;
-	outer->jointree = makeFromExpr(list_make1(rtr), NULL);
-	IncrementVarSublevelsUp((Node *) query, 1, 1);
-	return outer;
-}
-
 /* SELECT all columns FROM (query) GROUP BY them, by these clauses, and show them. */
 static Query *
 group_around(Query *query, List *clauses)
 {
-	Query	   *outer = select_around(query, "distinct");
+	Query	   *outer = ddir_query_around(query, "distinct");
 
 	outer->groupClause = clauses;
 	show_groups(outer);
@@ -452,7 +380,8 @@ order_query_by_image(Query *query)
 
 	foreach(lc, query->targetList)
 	{
-		values = lappend(values, copyObject(lfirst_node(TargetEntry, lc)->expr));
+		if (!lfirst_node(TargetEntry, lc)->resjunk)
+			values = lappend(values, copyObject(lfirst_node(TargetEntry, lc)->expr));
 	}
 	if (values == NIL)
 		return;
@@ -512,7 +441,7 @@ count_off(Query *query)
 
 	if (distinct)
 	{
-		query = select_around(query, "first");
+		query = ddir_query_around(query, "first");
 		query->distinctClause = distinct;
 		query->hasDistinctOn = true;
 		query->sortClause = copyObject(order);
@@ -522,12 +451,12 @@ count_off(Query *query)
 		outer = query;
 	else
 	{
-		outer = select_around(query, "rows");
+		outer = ddir_query_around(query, "rows");
 		outer->sortClause = copyObject(order);
 		order_query_by_image(outer);
 		if (option == LIMIT_OPTION_WITH_TIES)
 		{
-			outer = select_around(outer, "ordered");
+			outer = ddir_query_around(outer, "ordered");
 			outer->sortClause = order;
 		}
 		outer->limitCount = limit;
@@ -538,9 +467,68 @@ count_off(Query *query)
 	return outer;
 }
 
+/*
+ * Windows
+ */
+
+/* The clauses, by the numbers of the columns that they are of. */
+static List *
+by_column(List *clauses, List *targets)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = copyObject(lfirst_node(SortGroupClause, lc));
+		Node	   *expr = get_sortgroupclause_expr(clause, targets);
+
+		clause->tleSortGroupRef = castNode(Var, expr)->varattno;
+		result = lappend(result, clause);
+	}
+	return result;
+}
+
+/* Let the rows of a window come in its order, then that of their images. */
+static void
+sort_below(Query *query)
+{
+	WindowClause *window = linitial_node(WindowClause, query->windowClause);
+	Query	  **below = ddir_query_below(query);
+
+	*below = ddir_query_around(*below, "rows");
+	(*below)->sortClause = list_concat(by_column(window->partitionClause, query->targetList),
+									   by_column(window->orderClause, query->targetList));
+	order_query_by_image(*below);
+}
+
+/* A stack of windows, from the top: the bottom is another query's matter. */
+static void
+canonical_windows(Query **query)
+{
+	if (!ddir_query_is_window(*query))
+	{
+		*query = canonical_query(*query);
+		return;
+	}
+	canonical_windows(ddir_query_below(*query));
+	sort_below(*query);
+}
+
 static Query *
 canonical_query(Query *query)
 {
+	if (query->hasWindowFuncs && ddir_query_is_window(query))
+	{
+		/* what is below was a query of its own */
+		sort_below(query);
+		return query;
+	}
+	if (query->hasWindowFuncs)
+	{
+		query = ddir_split_windows(query);
+		canonical_windows(ddir_query_below(query));
+	}
 	if (ddir_query_is_limited(query))
 		return count_off(query);
 	if (query->groupClause != NIL && query->groupingSets == NIL)
@@ -566,6 +554,13 @@ mutate(Node *node, void *context)
 	if (IsA(node, Query))
 		return (Node *) canonical_query(query_tree_mutator((Query *) node, mutate, context, 0));
 	node = expression_tree_mutator(node, mutate, context);
+	if (IsA(node, WindowFunc))
+	{
+		Oid			ours = ddir_agg_exact(((WindowFunc *) node)->winfnoid);
+
+		if (OidIsValid(ours))
+			((WindowFunc *) node)->winfnoid = ours;
+	}
 	return IsA(node, Aggref) ? canonical_aggregate((Aggref *) node) : node;
 }
 

@@ -196,6 +196,32 @@ typedef struct DdirTopkSpec
 extern DdirNode *ddir_topk_create(DdirGraph *g, const char *label, DdirNode *arrange,
 								  const DdirTopkSpec *spec);
 
+/*
+ * Partition: of each key of an arrangement, whatever a function makes of all
+ * its rows.
+ */
+typedef struct DdirPartition
+{
+	uint64_t	hash;
+	DdirRef		key;
+} DdirPartition;
+
+typedef struct DdirPartitionFns
+{
+	void	   *ctx;
+	/*
+	 * Append to out what the rows of these keys make, each with its diff times
+	 * this one, or to err what they fail with; the cursor reads them as they
+	 * were (diff -1) or are (1).  False: failed.
+	 */
+	bool		(*run) (void *ctx, uint32_t n, const DdirPartition *part, int64_t diff,
+						DdirCursor *cursor, DdirDeltas *out, DdirDeltas *err);
+} DdirPartitionFns;
+
+/* the arrangement must have been made since the last step */
+extern DdirNode *ddir_partition_create(DdirGraph *g, const char *label, DdirNode *arrange,
+									   DdirPartitionFns fns);
+
 /* Output: hands what reaches it to the world outside; owns nothing. */
 typedef struct DdirSinkFns
 {

@@ -501,6 +501,9 @@ ddir_build_rel(DdirBuild *b, DdirRel *rel)
 		case DDIR_REL_TOPK:
 			s = ddir_build_topk(b, rel);
 			break;
+		case DDIR_REL_WINDOW:
+			s = ddir_build_window(b, rel);
+			break;
 		default:
 			elog(ERROR, "unknown kind of relation: %d", (int) rel->kind);
 	}

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * buildorder.c
- *	  LIMIT and DISTINCT ON: from a TopK to an arrangement in its order and an
- *	  operator.
+ *	  LIMIT, DISTINCT ON and windows: from a TopK or a Window to an arrangement
+ *	  and an operator.
  *
- * A val of the arrangement is the encodings of what rows are ordered by, one
- * after the other, then the row.
+ * A val of a TopK's arrangement is the encodings of what rows are ordered by,
+ * one after the other, then the row; of a Window's it is the row.
  *
  * src/plan/buildorder.c
  *
@@ -19,6 +19,7 @@
 #include "plan/estimate.h"
 #include "plan/flow.h"
 #include "plan/lowering.h"
+#include "rows/window.h"
 
 static List *
 key_exprs(DdirRel *rel)
@@ -120,5 +121,91 @@ ddir_build_topk(DdirBuild *b, DdirRel *rel)
 	ddir_flow_keep(b, node, 1, &none);
 	ddir_flow_note(b, 0, "top-k", "by %d columns, in order of %d", list_length(rel->keys),
 				   list_length(rel->order));
+	return ddir_stream_of(node, ddir_rowtype_copy(rel->type), rel->rows);
+}
+
+/* ----
+ * Windows
+ * ----
+ */
+
+/* The rows of each partition, in no order but their images'. */
+static DdirNode *
+arrange_partitions(DdirBuild *b, DdirRel *rel, const DdirStream *s, DdirKeySpec *key)
+{
+	DdirProgramSpec spec = {0};
+	double		width = 0;
+	DdirNode   *node;
+	DdirMade   *made;
+
+	for (int a = 1; a <= rel->input[0]->type->natts; a++)
+		width += ddir_estimate_width(rel->input[0], a);
+	spec.label = "window";
+	spec.owner = b->owner;
+	spec.nrel = 1;
+	spec.rel = &s->node_type;
+	spec.quals = s->quals;
+	spec.targets = ddir_stream_targets(s);
+	spec.keys = ddir_stream_exprs(s, key_exprs(rel));
+	spec.key = key;
+	node = ddir_arrange_create(b->share->graph, "window", s->node,
+							   ddir_program_make(b->flow->cxt, &spec));
+	ddir_flow_keep(b, node, 1, &s);
+	made = ddir_flow_note(b, 0, "arrangement", "by partition, for a window");
+	made->sharing = "new";
+	ddir_flow_holds(b, made, node, s->rows,
+					ddir_share_bytes(s->rows, width, false, key->ncols,
+									 key->ncols > 0 ? key->col[0].width : -1,
+									 exprs_width(key_exprs(rel))));
+	return node;
+}
+
+static int
+column_number(Expr *expr)
+{
+	return castNode(Var, expr)->varattno - 1;
+}
+
+DdirStream
+ddir_build_window(DdirBuild *b, DdirRel *rel)
+{
+	DdirStream	s = ddir_build_rel(b, rel->input[0]);
+	DdirKeySpec *key = ddir_group_key(rel->keys);
+	int		   *keycol = palloc(sizeof(int) * (list_length(rel->keys) + 1));
+	DdirWindowOrder *order = palloc(sizeof(DdirWindowOrder) * (list_length(rel->order) + 1));
+	DdirWindowPlan plan = {
+		.type = rel->input[0]->type,
+		.key = key,
+		.keycol = keycol,
+		.norder = list_length(rel->order),
+		.order = order,
+		.frame = rel->frame,
+		.funcs = rel->funcs,
+		.owner = b->owner
+	};
+	const DdirStream *none = NULL;
+	DdirNode   *arranged;
+	DdirNode   *node;
+	ListCell   *lc;
+
+	foreach(lc, rel->keys)
+	{
+		keycol[foreach_current_index(lc)] = column_number(((DdirGroupKey *) lfirst(lc))->expr);
+	}
+	foreach(lc, rel->order)
+	{
+		DdirOrderKey *k = lfirst(lc);
+		DdirWindowOrder *o = &order[foreach_current_index(lc)];
+
+		o->column = column_number(k->expr);
+		o->sortop = k->sortop;
+		o->nulls_first = k->nulls_first;
+	}
+	arranged = arrange_partitions(b, rel, &s, key);
+	node = ddir_partition_create(b->share->graph, "window", arranged,
+								 ddir_window_make(b->flow->cxt, &plan));
+	ddir_flow_keep(b, node, 1, &none);
+	ddir_flow_note(b, 0, "window", "by %d columns, in order of %d, %d functions: all rows of partitions that change",
+				   list_length(rel->keys), list_length(rel->order), list_length(rel->funcs));
 	return ddir_stream_of(node, ddir_rowtype_copy(rel->type), rel->rows);
 }

@@ -43,15 +43,10 @@ static const DdirRefusalKind kinds[] = {
 		"It has %s.",
 		"Write the number as a constant, or count rows off by row_number()."
 	},
-	[DDIR_REFUSE_ORDER] = {
-		"order", UNSUPPORTED, "LIMIT or DISTINCT ON in an order that bytes cannot have",
-		"It counts rows off by %s.",
-		"Order by numbers, dates, or text of collation \"C\"."
-	},
 	[DDIR_REFUSE_WINDOW] = {
-		"window_function", UNSUPPORTED, "a window function",
-		"It calls %s over a window; windows are not maintained.",
-		"Apply the window function in the queries that read the view."
+		"window_frame", UNSUPPORTED, "a window frame by what is no constant",
+		"It has %s.",
+		"Write the frame's offset as a constant."
 	},
 	[DDIR_REFUSE_RECURSIVE] = {
 		"recursive_with", UNSUPPORTED, "WITH RECURSIVE",
@@ -387,8 +382,6 @@ ddir_check_query(DdirRefusal *refusal, const Query *query)
 		ddir_refuse_query(refusal, DDIR_REFUSE_COMMAND, "a WITH query that changes data");
 	if (query->rowMarks != NIL)
 		ddir_refuse_query(refusal, DDIR_REFUSE_ROW_LOCKING, NULL);
-	if (query->hasWindowFuncs)
-		ddir_refuse_query(refusal, DDIR_REFUSE_WINDOW, name_in(query, T_WindowFunc));
 	if (query->hasTargetSRFs)
 		ddir_refuse_query(refusal, DDIR_REFUSE_SET_RETURNING, name_in(query, T_FuncExpr));
 }

@@ -16,8 +16,8 @@
  *	B = SELECT f(D.x, t.y), D.x FROM D, t WHERE t.z < D.x
  *	o is joined with B on o.x = B.x, NULLs being equal
  *
- * Bindings have to be carried through the subquery: through GROUP BY and
- * DISTINCT as further keys, through the operands of UNION and its like as
+ * Bindings have to be carried through the subquery: through GROUP BY, DISTINCT
+ * and PARTITION BY as further keys, through the operands of UNION and its like as
  * further columns, and into subqueries of its own by their domains.  So every
  * query is lowered alone: its expressions mention columns of its own range
  * table, and of no other.
@@ -449,8 +449,9 @@ note_carried(Query *query, List *eqops)
 	query->rtable = lappend(query->rtable, rte);
 }
 
-List *
-ddir_query_carried(const Query *query)
+/* The note, or NULL. */
+RangeTblEntry *
+ddir_query_carried_entry(const Query *query)
 {
 	ListCell   *lc;
 
@@ -459,9 +460,17 @@ ddir_query_carried(const Query *query)
 		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
 
 		if (rte->rtekind == RTE_NAMEDTUPLESTORE && strcmp(rte->enrname, CARRIED) == 0)
-			return rte->coltypes;
+			return rte;
 	}
-	return NIL;
+	return NULL;
+}
+
+List *
+ddir_query_carried(const Query *query)
+{
+	RangeTblEntry *rte = ddir_query_carried_entry(query);
+
+	return rte ? rte->coltypes : NIL;
 }
 
 void
@@ -469,6 +478,7 @@ ddir_query_carry(DdirLowering *run, Query *query, List *exprs, List *eqops, Ddir
 {
 	bool		grouped = ddir_query_is_grouped(query);
 	ListCell   *lc;
+	ListCell   *cell;
 
 	if (ddir_query_needs_no_rows(query))
 		add_given(run, query, BINDINGS, bindings);
@@ -486,6 +496,13 @@ ddir_query_carry(DdirLowering *run, Query *query, List *exprs, List *eqops, Ddir
 		if (query->distinctClause)
 			query->distinctClause = lappend(query->distinctClause,
 											sort_group_clause(tle, query->targetList, eqop));
+		foreach(cell, query->windowClause)
+		{
+			WindowClause *window = lfirst_node(WindowClause, cell);
+
+			window->partitionClause = lappend(window->partitionClause,
+											  sort_group_clause(tle, query->targetList, eqop));
+		}
 	}
 	note_carried(query, eqops);
 }

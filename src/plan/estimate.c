@@ -120,6 +120,11 @@ plain_column(const DdirRel *rel, AttrNumber *a)
 			case DDIR_REL_TOPK:
 				rel = rel->input[0];
 				continue;
+			case DDIR_REL_WINDOW:
+				rel = rel->input[0];
+				if (*a > rel->type->natts)
+					return NULL;
+				continue;
 			default:
 				return NULL;
 		}
@@ -573,6 +578,8 @@ estimated_rows(DdirRel *rel, Oid owner)
 			return rel->input[0]->rows;
 		case DDIR_REL_TOPK:
 			return topk_rows(rel);
+		case DDIR_REL_WINDOW:
+			return rel->input[0]->rows;
 	}
 	return 1;
 }
@@ -712,6 +719,11 @@ ddir_rel_is_unique(const DdirRel *rel, Bitmapset *columns)
 		case DDIR_REL_ANTI:
 		case DDIR_REL_TOPK:
 			return ddir_rel_is_unique(rel->input[0], columns);
+		case DDIR_REL_WINDOW:
+			while ((a = bms_next_member(columns, a)) >= 0)
+				if (a <= rel->input[0]->type->natts)
+					below = bms_add_member(below, a);
+			return ddir_rel_is_unique(rel->input[0], below);
 		case DDIR_REL_REDUCE:
 			for (int i = 1; i <= list_length(rel->keys); i++)
 				if (!bms_is_member(i, columns))

@@ -61,6 +61,8 @@ expr_name(Node *expr, const DdirRel *rel)
 		return get_func_name(((Aggref *) expr)->aggfnoid);
 	if (IsA(expr, FuncExpr))
 		return get_func_name(((FuncExpr *) expr)->funcid);
+	if (IsA(expr, WindowFunc))
+		return get_func_name(((WindowFunc *) expr)->winfnoid);
 	return NULL;
 }
 
@@ -94,6 +96,11 @@ ddir_rel_column_name(const DdirRel *rel, AttrNumber a)
 		case DDIR_REL_THRESHOLD:
 		case DDIR_REL_TOPK:
 			return ddir_rel_column_name(rel->input[0], a);
+		case DDIR_REL_WINDOW:
+			if (a <= rel->input[0]->type->natts)
+				return ddir_rel_column_name(rel->input[0], a);
+			name = expr_name(list_nth(rel->funcs, a - 1 - rel->input[0]->type->natts), rel);
+			break;
 		case DDIR_REL_CONSTANT:
 			break;
 	}
@@ -115,6 +122,7 @@ rel_name(const DdirRel *rel)
 		case DDIR_REL_NEGATE:
 		case DDIR_REL_THRESHOLD:
 		case DDIR_REL_TOPK:
+		case DDIR_REL_WINDOW:
 			return rel_name(rel->input[0]);
 		case DDIR_REL_JOIN:
 			return "j";
@@ -325,6 +333,40 @@ append_topk(StringInfo out, const DdirRel *rel, List *context)
 	append_order(out, rel, context);
 }
 
+/* The frame is not shown, but for its being another than the usual one. */
+static void
+append_window(StringInfo out, const DdirRel *rel, List *context)
+{
+	ListCell   *lc;
+
+	appendStringInfoString(out, "Window");
+	foreach(lc, rel->keys)
+	{
+		appendStringInfo(out, "%s%s", foreach_current_index(lc) > 0 ? ", " : " by ",
+						 expr_text(rel, context, ((DdirGroupKey *) lfirst(lc))->expr));
+	}
+	append_order(out, rel, context);
+	if (rel->frame->frameOptions & FRAMEOPTION_NONDEFAULT)
+		appendStringInfo(out, " over %s",
+						 rel->frame->frameOptions & FRAMEOPTION_ROWS ? "rows" :
+						 rel->frame->frameOptions & FRAMEOPTION_GROUPS ? "groups" : "a range");
+	appendStringInfoChar(out, ':');
+	foreach(lc, rel->funcs)
+	{
+		WindowFunc *f = lfirst_node(WindowFunc, lc);
+		ListCell   *cell;
+
+		appendStringInfo(out, "%s%s(", foreach_current_index(lc) > 0 ? ", " : " ",
+						 get_func_name(f->winfnoid));
+		foreach(cell, f->args)
+		{
+			appendStringInfo(out, "%s%s", foreach_current_index(cell) > 0 ? ", " : "",
+							 expr_text(rel, context, lfirst(cell)));
+		}
+		appendStringInfoString(out, f->winstar ? "*)" : ")");
+	}
+}
+
 static void
 append_line(StringInfo out, const DdirRel *rel)
 {
@@ -368,6 +410,9 @@ append_line(StringInfo out, const DdirRel *rel)
 			break;
 		case DDIR_REL_TOPK:
 			append_topk(out, rel, context);
+			break;
+		case DDIR_REL_WINDOW:
+			append_window(out, rel, context);
 			break;
 	}
 }
@@ -463,6 +508,8 @@ operator_name(const DdirRel *rel)
 			return "Threshold";
 		case DDIR_REL_TOPK:
 			return "TopK";
+		case DDIR_REL_WINDOW:
+			return "Window";
 	}
 	return "?";
 }

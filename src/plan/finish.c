@@ -156,30 +156,41 @@ static void
 check_topk(DdirLowering *run, DdirRel *rel)
 {
 	Bitmapset  *columns = NULL;
-	bool		descending;
 	ListCell   *lc;
 
 	foreach(lc, rel->keys)
 	{
-		DdirGroupKey *key = lfirst(lc);
-
-		if (!key_spec(run, key)->exact)
-			ddir_refuse_query(run->refusal, DDIR_REFUSE_ORDER,
-							  psprintf("groups by type %s", format_type_be(exprType((Node *) key->expr))));
-		if (IsA(key->expr, Var))
-			columns = bms_add_member(columns, ((Var *) key->expr)->varattno);
+		columns = bms_add_member(columns,
+								 castNode(Var, ((DdirGroupKey *) lfirst(lc))->expr)->varattno);
 	}
 	foreach(lc, rel->order)
 	{
-		DdirOrderKey *key = lfirst(lc);
-
-		if (!ddir_order_key_encodes(key, &descending))
-			ddir_refuse_query(run->refusal, DDIR_REFUSE_ORDER,
-							  psprintf("an order of type %s", format_type_be(exprType((Node *) key->expr))));
-		if (IsA(key->expr, Var))
-			columns = bms_add_member(columns, ((Var *) key->expr)->varattno);
+		columns = bms_add_member(columns,
+								 castNode(Var, ((DdirOrderKey *) lfirst(lc))->expr)->varattno);
 	}
 	if (!(rel->ties && rel->offset == 0) && !ddir_rel_is_unique(rel->input[0], columns))
+		run->result->ambiguous = true;
+}
+
+/* Whatever the functions are: of rows of one order one comes first. */
+static void
+check_window(DdirLowering *run, DdirRel *rel)
+{
+	Bitmapset  *columns = NULL;
+	ListCell   *lc;
+
+	foreach(lc, rel->keys)
+	{
+		(void) key_spec(run, lfirst(lc));
+		columns = bms_add_member(columns,
+								 castNode(Var, ((DdirGroupKey *) lfirst(lc))->expr)->varattno);
+	}
+	foreach(lc, rel->order)
+	{
+		columns = bms_add_member(columns,
+								 castNode(Var, ((DdirOrderKey *) lfirst(lc))->expr)->varattno);
+	}
+	if (!ddir_rel_is_unique(rel->input[0], columns))
 		run->result->ambiguous = true;
 }
 
@@ -221,6 +232,8 @@ check_rel(DdirLowering *run, DdirRel *rel, List **seen)
 		ddir_refuse_query(run->refusal, DDIR_REFUSE_MANY_RELATIONS, NULL);
 	if (rel->kind == DDIR_REL_TOPK)
 		check_topk(run, rel);
+	if (rel->kind == DDIR_REL_WINDOW)
+		check_window(run, rel);
 	if (rel->kind != DDIR_REL_REDUCE)
 		return;
 	foreach(lc, rel->keys)

@@ -199,6 +199,7 @@ extern DdirStream ddir_build_join(DdirBuild *b, DdirRel *rel);
 extern DdirStream ddir_build_anti(DdirBuild *b, DdirRel *rel);
 extern DdirStream ddir_build_reduce(DdirBuild *b, DdirRel *rel);
 extern DdirStream ddir_build_topk(DdirBuild *b, DdirRel *rel);
+extern DdirStream ddir_build_window(DdirBuild *b, DdirRel *rel);
 
 /* the key of groups (of DdirGroupKey) */
 extern DdirKeySpec *ddir_group_key(List *group);

@@ -303,20 +303,23 @@ check_called(Oid funcid, void *arg)
 
 /* The functions that an aggregate is made of. */
 static void
-check_aggregate(CheckContext *cx, Aggref *ref)
+check_aggregate(CheckContext *cx, Oid aggfnoid)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(ref->aggfnoid));
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
 	Form_pg_aggregate form;
-	Oid			part[5];
+	Oid			part[8];
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for aggregate %u", ref->aggfnoid);
+		elog(ERROR, "cache lookup failed for aggregate %u", aggfnoid);
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
 	part[0] = form->aggtransfn;
 	part[1] = form->aggfinalfn;
 	part[2] = form->aggcombinefn;
 	part[3] = form->aggserialfn;
 	part[4] = form->aggdeserialfn;
+	part[5] = form->aggmtransfn;
+	part[6] = form->aggminvtransfn;
+	part[7] = form->aggmfinalfn;
 	ReleaseSysCache(tuple);
 	for (int i = 0; i < lengthof(part); i++)
 		if (OidIsValid(part[i]))
@@ -455,9 +458,15 @@ check_node(CheckContext *cx, Node *node)
 				check_written(cx, ((OpExpr *) node)->args);
 			break;
 		case T_Aggref:
-			check_aggregate(cx, (Aggref *) node);
+			check_aggregate(cx, ((Aggref *) node)->aggfnoid);
 			if (cx->writes_values)
 				check_written(cx, ((Aggref *) node)->args);
+			break;
+		case T_WindowFunc:
+			if (((WindowFunc *) node)->winagg)
+				check_aggregate(cx, ((WindowFunc *) node)->winfnoid);
+			if (cx->writes_values)
+				check_written(cx, ((WindowFunc *) node)->args);
 			break;
 		case T_CoerceViaIO:
 			check_type_io(cx, exprType((Node *) ((CoerceViaIO *) node)->arg), false);

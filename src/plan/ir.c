@@ -353,3 +353,26 @@ ddir_rel_topk(DdirRel *input, List *keys, List *order, int64 limit, int64 offset
 	rel->type = input->type;
 	return rel;
 }
+
+DdirRel *
+ddir_rel_window(DdirRel *input, List *keys, List *order, WindowClause *frame, List *funcs)
+{
+	DdirRel    *rel = make_rel(DDIR_REL_WINDOW, 1, &input);
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		check_expr((Node *) ((DdirGroupKey *) lfirst(lc))->expr, 1, &input);
+	}
+	foreach(lc, order)
+	{
+		check_expr((Node *) ((DdirOrderKey *) lfirst(lc))->expr, 1, &input);
+	}
+	check_expr((Node *) funcs, 1, &input);
+	rel->keys = keys;
+	rel->order = order;
+	rel->frame = frame;
+	rel->funcs = funcs;
+	rel->type = ddir_rowtype_from_exprs(list_concat(ddir_rel_columns(0, input), funcs));
+	return rel;
+}

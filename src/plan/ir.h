@@ -26,7 +26,7 @@
 
 #include "postgres.h"
 
-#include "nodes/primnodes.h"
+#include "nodes/parsenodes.h"
 
 #include "rows/rowtype.h"
 
@@ -41,7 +41,8 @@ typedef enum DdirRelKind
 	DDIR_REL_UNION,				/* bag sum */
 	DDIR_REL_NEGATE,
 	DDIR_REL_THRESHOLD,			/* of what a bag sum has more than no times */
-	DDIR_REL_TOPK				/* LIMIT and DISTINCT ON, of each group */
+	DDIR_REL_TOPK,				/* LIMIT and DISTINCT ON, of each group */
+	DDIR_REL_WINDOW				/* functions of one window */
 } DdirRelKind;
 
 /* An equality between columns of two inputs (or of the groups, in a Reduce). */
@@ -103,16 +104,24 @@ struct DdirRel
 								 * both sides are to be arranged by its
 								 * equalities (jointree.c) */
 
-	/* REDUCE: output = keys, then aggregates.  TOPK: output = input */
+	/*
+	 * REDUCE: output = keys, then aggregates.  TOPK: output = input.  WINDOW:
+	 * output = input, then functions.  Of these two keys are columns.
+	 */
 	List	   *keys;			/* of DdirGroupKey */
 	List	   *aggs;			/* of Aggref, arguments over input 0 */
 	bool global;				/* no GROUP BY: one row even over nothing */
 
-	/* TOPK: of each group the rows from place "offset" on */
-	List	   *order;			/* of DdirOrderKey */
+	/* TOPK: of each group the rows from place "offset" on; WINDOW: order */
+	List	   *order;			/* of DdirOrderKey; columns */
 	int64		limit;			/* so many of them; below zero: all */
 	int64		offset;
 	bool		ties;			/* and those ordered like the last one */
+
+	/* WINDOW */
+	WindowClause *frame;		/* the frame in it, offsets being constants */
+	List	   *funcs;			/* of WindowFunc; arguments are columns or
+								 * constants */
 
 	/* set by build.c */
 	void	   *built;
@@ -130,6 +139,8 @@ extern DdirRel *ddir_rel_negate(DdirRel *input);
 extern DdirRel *ddir_rel_threshold(DdirRel *input);
 extern DdirRel *ddir_rel_topk(DdirRel *input, List *keys, List *order, int64 limit,
 							  int64 offset, bool ties);
+extern DdirRel *ddir_rel_window(DdirRel *input, List *keys, List *order, WindowClause *frame,
+								List *funcs);
 
 /* the Var for column a (from 1) of input i (from 0), which is "of" */
 extern Var *ddir_rel_var(int i, const DdirRel *of, AttrNumber a);

@@ -6,7 +6,7 @@
  * The query is rewritten as for execution, so views are subqueries of it and
  * row security is conditions in it; then each query becomes a relation: FROM and
  * WHERE (from.c, outer.c, sublink.c, value.c), GROUP BY (group.c) or UNION
- * (setop.c), the select list and DISTINCT, and LIMIT (topk.c).  Subqueries that
+ * (setop.c), windows (window.c), the select list and DISTINCT, and LIMIT (topk.c).  Subqueries that
  * mention the query around them are lowered for all its rows at once (apply.c,
  * domain.c).  ORDER BY without LIMIT means nothing here.
  * optimize.c tidies up, finish.c makes sure that what is left can be built.
@@ -284,7 +284,7 @@ with_names(DdirRel *rel, Query *query)
 DdirRel *
 ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKind kind)
 {
-	DdirLevel  *level = ddir_level_make(run, parent, query, kind);
+	DdirLevel  *level;
 	DdirRel    *rel;
 	Oid			denied;
 	ListCell   *lc;
@@ -294,6 +294,8 @@ ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKi
 	if (OidIsValid(denied))
 		ddir_refuse_query(run->refusal, DDIR_REFUSE_TABLE_RIGHTS, get_rel_name(denied));
 	ddir_check_query(run->refusal, query);
+	query = ddir_split_windows(query);
+	level = ddir_level_make(run, parent, query, kind);
 
 	ddir_flatten_groups(query);
 	query->targetList = (List *) ddir_flatten_join_aliases(query, (Node *) query->targetList);
@@ -310,7 +312,8 @@ ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKi
 																   (Node *) rte->values_lists);
 	}
 
-	rel = query->setOperations ? ddir_lower_setop(level) : lower_select(level);
+	rel = query->setOperations ? ddir_lower_setop(level) :
+		query->hasWindowFuncs ? ddir_lower_window(level) : lower_select(level);
 	return with_names(ddir_lower_limit(level, rel), query);
 }
 

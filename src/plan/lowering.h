@@ -2,8 +2,8 @@
  *
  * lowering.h
  *	  What the files that lower a Query share (lower.c, from.c, outer.c,
- *	  sublink.c, value.c, apply.c, domain.c, group.c, setop.c, topk.c,
- *	  finish.c).
+ *	  sublink.c, value.c, apply.c, domain.c, group.c, setop.c, window.c,
+ *	  topk.c, finish.c).
  *
  * While a FROM clause is lowered it is *open*: a list of inputs yet to be
  * joined and of conditions yet to be placed.  Inner joins and WHERE only add
@@ -277,6 +277,7 @@ extern bool ddir_query_needs_no_rows(const Query *query);
 
 /* Equalities of the bindings carried through a query whose rows are counted off. */
 extern List *ddir_query_carried(const Query *query);
+extern RangeTblEntry *ddir_query_carried_entry(const Query *query);
 extern void ddir_query_carry(DdirLowering *run, Query *query, List *exprs, List *eqops,
 							 DdirRel *bindings);
 
@@ -321,6 +322,20 @@ extern DdirRel *ddir_lower_group(DdirLevel *level, DdirFrom *from);
 /* setop.c */
 extern DdirRel *ddir_lower_setop(DdirLevel *level);
 
+/* window.c */
+/* SELECT all columns FROM (query); their numbers are what clauses call them. */
+extern Query *ddir_query_around(Query *query, const char *alias);
+
+/* the query that one is around */
+extern Query **ddir_query_below(Query *query);
+
+/* Does it compute one window over all columns of a subquery, and nothing else? */
+extern bool ddir_query_is_window(const Query *query);
+
+/* As a stack of such queries, if it has window functions and is not one. */
+extern Query *ddir_split_windows(Query *query);
+extern DdirRel *ddir_lower_window(DdirLevel *level);
+
 /* topk.c */
 /* Are its rows counted off, by LIMIT, OFFSET or DISTINCT ON? */
 extern bool ddir_query_is_limited(const Query *query);
@@ -336,6 +351,9 @@ extern List *ddir_query_order(const Query *query);
 
 /* Count them off; then there are visible columns only. */
 extern DdirRel *ddir_lower_limit(DdirLevel *level, DdirRel *rel);
+
+/* Can there be a TopK of these? */
+extern bool ddir_topk_possible(List *keys, List *order);
 
 /* Do its values have an order-preserving encoding; which way round? */
 extern bool ddir_order_key_encodes(const DdirOrderKey *key, bool *descending);

@@ -12,6 +12,7 @@
  *	Reduce over Map without quals	- takes the Map's expressions in
  *	Union in Union					- one union
  *	Distinct over equal groups		- is left out
+ *	Map over Window, first places	- Window over TopK
  *	one empty row in a Join			- is left out
  *
  * Only relations that nobody else reads are taken in.  No expression is made
@@ -29,10 +30,16 @@
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "engine/op.h"
+#include "plan/lowering.h"
 #include "plan/optimize.h"
 #include "plan/prune.h"
 #include "rows/program.h"
@@ -424,6 +431,124 @@ push_quals(DdirRel *rel)
 	return true;
 }
 
+/*
+ * How many first places of a window's partitions pass a condition on the
+ * numbers that a function gives them, "n <= 3" or the like; *column is the
+ * function's.  -1: it is no such condition.
+ */
+static int64
+places_that_pass(Node *qual, AttrNumber *column)
+{
+	OpExpr	   *op = (OpExpr *) qual;
+	Oid			opno;
+	Var		   *var;
+	Const	   *value;
+	int64		number;
+
+	if (!IsA(qual, OpExpr) || list_length(op->args) != 2)
+		return -1;
+	opno = op->opno;
+	var = linitial(op->args);
+	value = lsecond(op->args);
+	if (IsA(var, Const))
+	{
+		opno = get_commutator(opno);
+		var = lsecond(op->args);
+		value = linitial(op->args);
+	}
+	if (!IsA(var, Var) || !IsA(value, Const) || value->constisnull || var->vartype != INT8OID)
+		return -1;
+	switch (value->consttype)
+	{
+		case INT2OID:
+			number = DatumGetInt16(value->constvalue);
+			break;
+		case INT4OID:
+			number = DatumGetInt32(value->constvalue);
+			break;
+		case INT8OID:
+			number = DatumGetInt64(value->constvalue);
+			break;
+		default:
+			return -1;
+	}
+	*column = var->varattno;
+	switch (get_op_opfamily_strategy(opno, INTEGER_BTREE_FAM_OID))
+	{
+		case BTLessStrategyNumber:
+			return Max(number, 1) - 1;
+		case BTLessEqualStrategyNumber:
+		case BTEqualStrategyNumber:
+			return Max(number, 0);
+		default:
+			return -1;
+	}
+}
+
+/*
+ * Do all functions of the window say the same of the first places if there are
+ * no others?  *ties: rows of one order must not be parted.
+ */
+static bool
+looks_back_only(DdirRel *window, bool *ties)
+{
+	ListCell   *lc;
+
+	*ties = false;
+	foreach(lc, window->funcs)
+	{
+		switch (lfirst_node(WindowFunc, lc)->winfnoid)
+		{
+			case F_ROW_NUMBER:
+				break;
+			case F_RANK_:
+			case F_DENSE_RANK_:
+				*ties = true;
+				break;
+			default:
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * A filter on the numbers that a window gives rows lets the first ones of each
+ * partition pass: the window need not see others.
+ */
+static bool
+limit_window(DdirRel *rel)
+{
+	DdirRel    *window = rel->input[0];
+	int			n = window->input[0]->type->natts;
+	int64		limit = -1;
+	bool		ties;
+	ListCell   *lc;
+
+	if (window->input[0]->kind == DDIR_REL_TOPK || !looks_back_only(window, &ties) ||
+		!ddir_topk_possible(window->keys, window->order))
+		return false;
+	foreach(lc, rel->quals)
+	{
+		AttrNumber	a;
+		int64		places = places_that_pass(lfirst(lc), &a);
+		Oid			f;
+
+		if (places < 1 || a <= n)
+			continue;
+		f = list_nth_node(WindowFunc, window->funcs, a - n - 1)->winfnoid;
+		if (f == F_DENSE_RANK_ || (limit >= 0 && places >= limit))
+			continue;
+		limit = places;
+	}
+	if (limit < 0)
+		return false;
+	become(window, ddir_rel_window(ddir_rel_topk(window->input[0], window->keys, window->order,
+												 limit, 0, ties),
+								   window->keys, window->order, window->frame, window->funcs));
+	return true;
+}
+
 static int
 refs_of(List *rels, List *refs, DdirRel *rel)
 {
@@ -496,6 +621,9 @@ simplify(DdirRel *rel, List *rels, List *refs)
 			return true;
 		if (rel->kind == DDIR_REL_MAP && input->kind == DDIR_REL_JOIN &&
 			merge_map_join(rel))
+			return true;
+		if (rel->kind == DDIR_REL_MAP && input->kind == DDIR_REL_WINDOW &&
+			limit_window(rel))
 			return true;
 		if (rel->kind == DDIR_REL_REDUCE && input->kind == DDIR_REL_MAP &&
 			merge_reduce_map(rel))
@@ -587,7 +715,8 @@ same_rel(const DdirRel *a, const DdirRel *b)
 	return ddir_rowtype_equal(a->type, b->type) && equal(a->constants, b->constants) &&
 		equal(a->quals, b->quals) && equal(a->targets, b->targets) &&
 		equal(a->aggs, b->aggs) && same_keys(a->keys, b->keys) &&
-		same_equalities(a->equalities, b->equalities) && same_order(a->order, b->order);
+		same_equalities(a->equalities, b->equalities) && same_order(a->order, b->order) &&
+		equal(a->frame, b->frame) && equal(a->funcs, b->funcs);
 }
 
 /* As inputs come first, what they became is known. */

@@ -13,7 +13,7 @@
  * where its old columns are now ("Pruned").
  *
  * Not dropped: keys of a Reduce, which make the groups, and columns of a
- * Threshold and a TopK, which make rows the same, or order them.  Scans keep their
+ * Threshold, a TopK and a Window, which make rows the same, or order them.  Scans keep their
  * columns' numbers, and are told which are used.
  *
  * src/plan/prune.c
@@ -170,6 +170,11 @@ propagate(PruneContext *cx, Pruned *p)
 		case DDIR_REL_NEGATE:
 			for (int i = 0; i < rel->ninputs; i++)
 				need_all(cx, rel, i, p->needed);
+			break;
+		case DDIR_REL_WINDOW:
+			if (rel->input[0]->type->natts > 0)
+				need_all(cx, rel, 0, bms_add_range(NULL, 1, rel->input[0]->type->natts));
+			p->needed = bms_add_range(p->needed, 1, rel->type->natts);
 			break;
 	}
 }
@@ -331,6 +336,18 @@ remake_union(PruneContext *cx, Pruned *p)
 }
 
 static void
+remake_window(PruneContext *cx, Pruned *p)
+{
+	DdirRel    *old = p->old;
+	Pruned	   *input = pruned_of(cx, old->input[0]);
+
+	p->rel = ddir_rel_window(project(input, input->needed), old->keys, old->order,
+							 old->frame, old->funcs);
+	for (int i = 0; i < old->type->natts; i++)
+		p->column[i] = i + 1;
+}
+
+static void
 remake_constant(Pruned *p)
 {
 	DdirRel    *old = p->old;
@@ -429,6 +446,9 @@ remake(PruneContext *cx, Pruned *p)
 		case DDIR_REL_THRESHOLD:
 		case DDIR_REL_TOPK:
 			remake_union(cx, p);
+			break;
+		case DDIR_REL_WINDOW:
+			remake_window(cx, p);
 			break;
 	}
 	p->rel->colnames = kept_names(p);

@@ -237,7 +237,7 @@ lower_subquery(Subquery *sub, SubLink *link)
 	if (ddir_vars_of_level((Node *) query, NULL, NIL) != NIL)
 	{
 		if (!ddir_query_is_plain(query) || query->limitCount || query->hasDistinctOn ||
-			!ddir_correlation_extract(level, query, &c))
+			query->hasWindowFuncs || !ddir_correlation_extract(level, query, &c))
 			return false;
 	}
 

@@ -11,16 +11,23 @@
  * everything else does.  A query lowered for many bindings at once (domain.c)
  * counts its rows off for each of them.
  *
+ * The server's windows are what is left where bytes do not order as the query
+ * does; what a window numbers is numbered for all of its partition's rows.
+ *
  * src/plan/topk.c
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "base/compat.h"
@@ -207,6 +214,87 @@ row_count(DdirLevel *level, Node *expr, int64 none, const char *name)
 	return DatumGetInt64(value->constvalue);
 }
 
+/*
+ * TopK needs an order that bytes can have, and groups that bytes tell apart.
+ * Where they cannot there are windows: the rows' numbers, and their ranks for
+ * ties.
+ */
+bool
+ddir_topk_possible(List *keys, List *order)
+{
+	bool		descending;
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		DdirGroupKey *key = lfirst(lc);
+		Oid			typid = exprType((Node *) key->expr);
+
+		if (!ddir_key_make(DDIR_KEY_GROUP, 1, &typid, &key->collation, &key->eqop)->exact)
+			return false;
+	}
+	foreach(lc, order)
+	{
+		if (!ddir_order_key_encodes(lfirst(lc), &descending))
+			return false;
+	}
+	return true;
+}
+
+static WindowFunc *
+window_func(Oid fnoid)
+{
+	WindowFunc *f = makeNode(WindowFunc);
+
+	f->winfnoid = fnoid;
+	f->wintype = INT8OID;
+	f->winref = 1;
+	f->location = -1;
+	return f;
+}
+
+/* number "op" column */
+static Expr *
+compare_number(int64 number, Oid op, DdirRel *rel, AttrNumber a)
+{
+	Const	   *value = makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+								  Int64GetDatum(number), false, FLOAT8PASSBYVAL);
+	Expr	   *expr = make_opclause(op, BOOLOID, false, (Expr *) value,
+									 (Expr *) ddir_rel_var(0, rel, a), InvalidOid, InvalidOid);
+
+	set_opfuncid((OpExpr *) expr);
+	return expr;
+}
+
+static DdirRel *
+by_numbers(DdirRel *rel, List *keys, List *order, int64 limit, int64 offset, bool ties)
+{
+	WindowClause *frame = makeNode(WindowClause);
+	int			n = rel->type->natts;
+	List	   *columns = ddir_rel_columns(0, rel);
+	List	   *quals = NIL;
+	DdirRel    *numbered;
+
+	frame->frameOptions = FRAMEOPTION_DEFAULTS;
+	frame->winref = 1;
+	numbered = ddir_rel_window(rel, keys, order, frame,
+							   list_make2(window_func(F_ROW_NUMBER), window_func(F_RANK_)));
+	if (offset > 0)
+		quals = lappend(quals, compare_number(offset, Int8LessOperator, numbered, n + 1));
+	if (limit >= 0 && limit <= PG_INT64_MAX - offset)
+		quals = lappend(quals, compare_number(offset + limit, get_negator(Int8LessOperator),
+											  numbered, ties ? n + 2 : n + 1));
+	return ddir_rel_map(numbered, quals, columns);
+}
+
+static DdirRel *
+make_topk(DdirRel *rel, List *keys, List *order, int64 limit, int64 offset, bool ties)
+{
+	if (ddir_topk_possible(keys, order))
+		return ddir_rel_topk(rel, keys, order, limit, offset, ties);
+	return by_numbers(rel, keys, order, limit, offset, ties);
+}
+
 static DdirRel *
 count_off(DdirLevel *level, DdirRel *rel)
 {
@@ -219,8 +307,8 @@ count_off(DdirLevel *level, DdirRel *rel)
 		return rel;
 	if (limit == 0)
 		return ddir_rel_constant(rel->type, NIL);
-	return ddir_rel_topk(rel, keys, order_keys(query, rel, keys), limit, offset,
-						 query->limitOption == LIMIT_OPTION_WITH_TIES && limit > 0);
+	return make_topk(rel, keys, order_keys(query, rel, keys), limit, offset,
+					 query->limitOption == LIMIT_OPTION_WITH_TIES && limit > 0);
 }
 
 DdirRel *
@@ -236,7 +324,7 @@ ddir_lower_limit(DdirLevel *level, DdirRel *rel)
 	{
 		List	   *keys = distinct_keys(query, rel);
 
-		rel = ddir_rel_topk(rel, keys, order_keys(query, rel, keys), 1, 0, false);
+		rel = make_topk(rel, keys, order_keys(query, rel, keys), 1, 0, false);
 	}
 	rel = count_off(level, rel);
 	foreach(lc, ddir_query_columns(query))

@@ -21,6 +21,9 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
@@ -195,4 +198,40 @@ ddir_agg_output_type(const DdirAggPlan *plan)
 	pfree(typmods);
 	pfree(collations);
 	return type;
+}
+
+/*
+ * Exact sums of floats
+ */
+
+typedef struct Exact
+{
+	Oid			aggfnoid;
+	const char *name;			/* in schema ddir */
+} Exact;
+
+#define EXACT(type) \
+	{F_SUM_##type, "_sum"}, {F_AVG_##type, "_avg"}, \
+	{F_VAR_POP_##type, "_var_pop"}, {F_STDDEV_POP_##type, "_stddev_pop"}, \
+	{F_VAR_SAMP_##type, "_var_samp"}, {F_VARIANCE_##type, "_var_samp"}, \
+	{F_STDDEV_SAMP_##type, "_stddev_samp"}, {F_STDDEV_##type, "_stddev_samp"}
+
+static const Exact exact[] = {EXACT(FLOAT4), EXACT(FLOAT8)};
+
+Oid
+ddir_agg_exact(Oid aggfnoid)
+{
+	for (int i = 0; i < lengthof(exact); i++)
+	{
+		if (aggfnoid == exact[i].aggfnoid)
+		{
+			List	   *name = list_make2(makeString("ddir"), makeString(pstrdup(exact[i].name)));
+			Oid		   *argtypes;
+			int			nargs;
+
+			(void) get_func_signature(aggfnoid, &argtypes, &nargs);
+			return LookupFuncName(name, nargs, argtypes, false);
+		}
+	}
+	return InvalidOid;
 }

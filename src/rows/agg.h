@@ -121,6 +121,12 @@ extern bool ddir_agg_needs_distinct(const Aggref *ref);
  */
 extern void ddir_agg_seek_order(const Aggref *ref, Oid *ltop, bool *descending);
 
+/*
+ * The aggregate of ours that sums floats up exactly, as FOLD does, in place of
+ * this one; InvalidOid: it is exact as it is, or is of another kind.
+ */
+extern Oid	ddir_agg_exact(Oid aggfnoid);
+
 /* Types of (key columns, results). */
 extern DdirRowType *ddir_agg_output_type(const DdirAggPlan *plan);
 

@@ -289,7 +289,40 @@ put_reduce(StringInfo out, const DdirRel *rel, List *context, const char *from)
 	}
 }
 
-/* " OVER (...)" of a TopK, with the row as its last key or without */
+static void
+put_bound(StringInfo out, List *context, int options, bool end, Node *offset)
+{
+	int			shift = end ? 1 : 0;	/* of an end's bits to a start's */
+
+	if (options & (FRAMEOPTION_START_UNBOUNDED_PRECEDING << shift))
+		appendStringInfoString(out, "UNBOUNDED PRECEDING");
+	else if (options & (FRAMEOPTION_START_UNBOUNDED_FOLLOWING << shift))
+		appendStringInfoString(out, "UNBOUNDED FOLLOWING");
+	else if (options & (FRAMEOPTION_START_CURRENT_ROW << shift))
+		appendStringInfoString(out, "CURRENT ROW");
+	else
+		appendStringInfo(out, "%s %s", text_of(context, offset),
+						 options & (FRAMEOPTION_START_OFFSET_PRECEDING << shift) ?
+						 "PRECEDING" : "FOLLOWING");
+}
+
+static void
+put_frame(StringInfo out, List *context, const WindowClause *frame)
+{
+	int			options = frame->frameOptions;
+
+	appendStringInfoString(out, options & FRAMEOPTION_ROWS ? " ROWS BETWEEN " :
+						   options & FRAMEOPTION_GROUPS ? " GROUPS BETWEEN " : " RANGE BETWEEN ");
+	put_bound(out, context, options, false, frame->startOffset);
+	appendStringInfoString(out, " AND ");
+	put_bound(out, context, options, true, frame->endOffset);
+	if (options & FRAMEOPTION_EXCLUSION)
+		appendStringInfoString(out, options & FRAMEOPTION_EXCLUDE_GROUP ? " EXCLUDE GROUP" :
+							   options & FRAMEOPTION_EXCLUDE_TIES ? " EXCLUDE TIES" :
+							   " EXCLUDE CURRENT ROW");
+}
+
+/* " OVER (...)" of a TopK or a window, with the row as its last key or without */
 static void
 put_over(StringInfo out, const DdirRel *rel, List *context, bool row)
 {
@@ -316,7 +349,33 @@ put_over(StringInfo out, const DdirRel *rel, List *context, bool row)
 	}
 	if (row)
 		appendStringInfo(out, "%si1::text", glue);
+	if (rel->frame)
+		put_frame(out, context, rel->frame);
 	appendStringInfoChar(out, ')');
+}
+
+static void
+put_window(StringInfo out, const DdirRel *rel, List *context, const char *from)
+{
+	ListCell   *lc;
+
+	appendStringInfoString(out, "SELECT i1.*");
+	foreach(lc, rel->funcs)
+	{
+		WindowFunc *f = lfirst_node(WindowFunc, lc);
+		ListCell   *cell;
+
+		appendStringInfo(out, ", %s(%s", get_func_name(f->winfnoid), f->winstar ? "*" : "");
+		foreach(cell, f->args)
+			appendStringInfo(out, "%s%s", foreach_current_index(cell) > 0 ? ", " : "",
+							 typed_text(context, lfirst(cell)));
+		appendStringInfoChar(out, ')');
+		if (f->aggfilter)
+			appendStringInfo(out, " FILTER (WHERE %s)", text_of(context, f->aggfilter));
+		put_over(out, rel, context, false);
+		appendStringInfo(out, " AS c%d", rel->input[0]->type->natts + foreach_current_index(lc) + 1);
+	}
+	appendStringInfoString(out, from);
 }
 
 static void
@@ -409,6 +468,9 @@ put_rel(StringInfo out, List *rels, const DdirRel *rel)
 			break;
 		case DDIR_REL_TOPK:
 			put_topk(out, rel, context, from.data);
+			break;
+		case DDIR_REL_WINDOW:
+			put_window(out, rel, context, from.data);
 			break;
 	}
 }

@@ -36,8 +36,7 @@ CREATE TABLE every (code text PRIMARY KEY, query text);
 INSERT INTO every VALUES
 	('command', 'DELETE FROM a'),
 	('limit', 'SELECT x FROM a, LATERAL (SELECT FROM b LIMIT a.y) l'),
-	('order', 'SELECT x FROM a ORDER BY z COLLATE "en-x-icu" LIMIT 1'),
-	('window_function', 'SELECT rank() OVER (ORDER BY x) FROM a'),
+	('window_frame', 'SELECT l.* FROM a, LATERAL (SELECT sum(x) OVER (ORDER BY x ROWS a.y PRECEDING) FROM b) l'),
 	('recursive_with', 'WITH RECURSIVE r AS (SELECT 1 AS n UNION SELECT n FROM r) SELECT n FROM r'),
 	('set_returning_function', 'SELECT generate_series(1, x) FROM a'),
 	('row_locking', 'SELECT x FROM a FOR UPDATE'),

@@ -16,8 +16,7 @@ SELECT * FROM test_refusals() WHERE reason !~ '^[A-Z].*\.$' OR hint !~ '^[A-Z].*
 -- the shape of the query
 SELECT test_lower('SELECT * FROM a, LATERAL (SELECT FROM b LIMIT a.x) l');
 SELECT test_lower('SELECT * FROM a, LATERAL (SELECT FROM b OFFSET a.x) l');
-SELECT test_lower('SELECT x, row_number() OVER (ORDER BY y) FROM a');
-SELECT test_lower('SELECT x FROM a ORDER BY rank() OVER (ORDER BY y)');
+SELECT test_lower('SELECT l.* FROM a, LATERAL (SELECT sum(x) OVER (ORDER BY x ROWS a.y PRECEDING) FROM b) l');
 SELECT test_lower('WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 9) SELECT * FROM r');
 SELECT test_lower('SELECT x, unnest(ARRAY[y, 1]) FROM a');
 SELECT test_lower('SELECT x FROM a ORDER BY generate_series(1, 2)');

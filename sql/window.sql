@@ -1,0 +1,128 @@
+-- Window functions of every kind and frame; rows that ORDER BY leaves equal come
+-- in the order of their images.
+
+SET client_min_messages = warning;
+CREATE TABLE w (id int, g int, x int, s text, f float8, n numeric);
+INSERT INTO w SELECT i, i % 3, i * 7 % 10, chr(97 + i % 5), i * 0.1, i / 4.0 FROM generate_series(1, 20) i;
+INSERT INTO w VALUES (21, NULL, NULL, NULL, NULL, NULL), (22, NULL, 3, 'a', 1, 1.0), (22, NULL, 3, 'a', 1, 1.0), (23, 0, NULL, 'b', 'NaN', 1.00);
+CREATE TABLE o (id int, g int);
+INSERT INTO o VALUES (1, 0), (2, 1), (3, 1), (4, NULL), (5, 9);
+CREATE FUNCTION add(int, int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT coalesce($1, 0) * 2 + coalesce($2, 1)';
+CREATE AGGREGATE twice(int) (SFUNC = add, STYPE = int, INITCOND = '0');
+
+CREATE MATERIALIZED VIEW v_rank USING ddir AS
+	SELECT id, g, x, row_number() OVER v, rank() OVER v, dense_rank() OVER v, percent_rank() OVER v,
+		   cume_dist() OVER v, ntile(3) OVER v
+	  FROM w WINDOW v AS (PARTITION BY g ORDER BY x DESC NULLS LAST);
+CREATE MATERIALIZED VIEW v_shift USING ddir AS
+	SELECT id, lag(x) OVER v AS lag, lag(id, 2, -1) OVER v AS lag2, lead(x, 1, x) OVER v AS lead,
+		   first_value(id) OVER v AS first, last_value(id) OVER v AS last, nth_value(id, 2) OVER v AS nth
+	  FROM w WINDOW v AS (PARTITION BY g ORDER BY x, id);
+CREATE MATERIALIZED VIEW v_sums USING ddir AS
+	SELECT id, sum(x) OVER (ORDER BY id) AS running, avg(n) OVER (PARTITION BY g) AS mean, count(*) OVER () AS all,
+		   max(x) OVER (PARTITION BY g ORDER BY id ROWS 2 PRECEDING) AS max,
+		   sum(x) FILTER (WHERE x > 4) OVER (PARTITION BY g ORDER BY id) AS large,
+		   string_agg(s, '') OVER (PARTITION BY g ORDER BY x) AS s,
+		   sum(f) OVER (ORDER BY id) AS f, twice(x) OVER (PARTITION BY g ORDER BY id) AS twice
+	  FROM w;
+CREATE MATERIALIZED VIEW v_frames USING ddir AS
+	SELECT id, sum(id) OVER (ORDER BY x, id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS a,
+		   sum(id) OVER (ORDER BY x RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS b,
+		   sum(id) OVER (ORDER BY x GROUPS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) AS c,
+		   sum(id) OVER (ORDER BY x RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW) AS d,
+		   sum(id) OVER (ORDER BY x RANGE UNBOUNDED PRECEDING EXCLUDE GROUP) AS e,
+		   sum(id) OVER (ORDER BY x RANGE UNBOUNDED PRECEDING EXCLUDE TIES) AS f,
+		   count(n) OVER (ORDER BY n RANGE BETWEEN 0.5 PRECEDING AND 0.5 FOLLOWING) AS g,
+		   array_agg(id) OVER (PARTITION BY s ORDER BY x ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS h
+	  FROM w;
+-- nothing says which: the order of images does
+CREATE MATERIALIZED VIEW v_any USING ddir AS SELECT g, row_number() OVER () AS n, lag(g) OVER (ORDER BY s) AS l FROM w;
+CREATE MATERIALIZED VIEW v_alike USING ddir AS SELECT n, row_number() OVER (PARTITION BY n) AS i FROM w;
+-- above groups, below DISTINCT and LIMIT, in expressions, with subqueries
+CREATE MATERIALIZED VIEW v_group USING ddir AS
+	SELECT g, count(*), rank() OVER (ORDER BY count(*) DESC, g), sum(sum(x)) OVER (ORDER BY g) FROM w GROUP BY g;
+CREATE MATERIALIZED VIEW v_distinct USING ddir AS SELECT DISTINCT g, count(*) OVER (PARTITION BY g) AS n FROM w;
+CREATE MATERIALIZED VIEW v_limit USING ddir AS
+	SELECT id FROM w ORDER BY rank() OVER (PARTITION BY g ORDER BY x), id LIMIT 5;
+CREATE MATERIALIZED VIEW v_case USING ddir AS
+	SELECT id, CASE WHEN row_number() OVER (ORDER BY id) > 1 THEN 10 / x ELSE 0 END AS q FROM w WHERE x <> 0;
+CREATE MATERIALIZED VIEW v_share USING ddir AS
+	SELECT id, round(x / sum(x) OVER (PARTITION BY g)::numeric, 3) AS share, (SELECT max(o.id) FROM o WHERE o.g = w.g) AS o FROM w;
+CREATE MATERIALIZED VIEW v_in USING ddir AS
+	SELECT id FROM w WHERE x IN (SELECT rank() OVER (ORDER BY id) FROM o WHERE o.g <> w.g);
+-- for each row around them
+CREATE MATERIALIZED VIEW v_lateral USING ddir AS
+	SELECT o.id, l.* FROM o, LATERAL
+	(SELECT w.id AS wid, rank() OVER (ORDER BY x) AS r, sum(x) OVER (ORDER BY w.id) + o.id AS s FROM w WHERE w.g = o.g) l;
+-- the first of each group
+CREATE MATERIALIZED VIEW v_first USING ddir AS
+	SELECT * FROM (SELECT id, g, x, row_number() OVER (PARTITION BY g ORDER BY x, id) AS n FROM w) s WHERE n <= 2;
+CREATE MATERIALIZED VIEW v_best USING ddir AS
+	SELECT * FROM (SELECT id, g, rank() OVER (PARTITION BY g ORDER BY n DESC NULLS LAST) AS r FROM w) s WHERE r < 3 AND g < 2;
+-- orders that bytes cannot have; keys whose bytes are equal
+CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE MATERIALIZED VIEW v_icu USING ddir AS
+	SELECT id, s, rank() OVER (ORDER BY s COLLATE "en-x-icu") FROM w;
+CREATE MATERIALIZED VIEW v_icu_limit USING ddir AS
+	SELECT id, s FROM w ORDER BY s COLLATE "en-x-icu" DESC, id LIMIT 4 OFFSET 1;
+CREATE MATERIALIZED VIEW v_icu_ties USING ddir AS
+	SELECT s FROM w ORDER BY s COLLATE "en-x-icu" FETCH FIRST 2 ROWS WITH TIES;
+CREATE MATERIALIZED VIEW v_nocase USING ddir AS
+	SELECT id, s, count(*) OVER (PARTITION BY s COLLATE nocase) AS n FROM w;
+CREATE MATERIALIZED VIEW v_nocase_first USING ddir AS
+	SELECT DISTINCT ON (s COLLATE nocase) id, s FROM w ORDER BY s COLLATE nocase, id DESC;
+-- read by others
+CREATE MATERIALIZED VIEW v_above USING ddir AS SELECT g, max(n) FROM v_first GROUP BY g;
+\i test/sql/check_all.sql
+TABLE v_rank ORDER BY g, row_number;
+TABLE v_shift ORDER BY id, lag2;
+TABLE v_frames ORDER BY id, a;
+TABLE v_first ORDER BY g, n;
+TABLE v_icu_limit ORDER BY s DESC, id;
+
+-- rows come and go at each end, partitions are emptied and come again, rows move
+DELETE FROM w WHERE x = 0 OR id = 20;
+\i test/sql/check_all.sql
+INSERT INTO w VALUES (30, 1, -1, 'A', 7, 7), (30, 1, -1, 'A', 7, 7), (31, 2, 99, 'b', 1e20, 7.0), (32, 4, 5, NULL, -1e20, NULL);
+\i test/sql/check_all.sql
+BEGIN;
+DELETE FROM w WHERE g = 1;
+UPDATE o SET g = 2 WHERE id = 1;
+UPDATE w SET x = NULL WHERE x = 7;
+UPDATE w SET g = 4 WHERE id % 4 = 0;
+COMMIT;
+\i test/sql/check_all.sql
+TABLE v_rank ORDER BY g, row_number;
+BEGIN;
+INSERT INTO w SELECT 50 + i, 1, i, 'B', i, 1 FROM generate_series(1, 12) i;
+SAVEPOINT s;
+DELETE FROM w;
+ROLLBACK TO s;
+UPDATE w SET s = upper(s) WHERE id % 2 = 0;
+COMMIT;
+\i test/sql/check_all.sql
+TRUNCATE w;
+\i test/sql/check_all.sql
+INSERT INTO w VALUES (1, 1, 1, 'a', 1, 1), (2, 1, 1, 'a', 1, 1);
+\i test/sql/check_all.sql
+
+-- an error of one partition is one of the view, and goes with its cause
+CREATE MATERIALIZED VIEW v_error USING ddir AS SELECT id, nth_value(id, x) OVER (PARTITION BY g ORDER BY id) AS nth FROM w;
+INSERT INTO w VALUES (3, 2, 0, 'x', 0, 0);
+SELECT ddir.wait('v_error');
+INSERT INTO w VALUES (4, 1, 2, 'x', 0, 0);
+DELETE FROM w WHERE x = 0;
+\i test/sql/check_all.sql
+TABLE v_error ORDER BY id;
+CREATE MATERIALIZED VIEW v_overflow USING ddir AS SELECT id, sum(n) OVER (PARTITION BY g ORDER BY id)::int2 AS n FROM w;
+UPDATE w SET n = 30000;
+SELECT ddir.wait('v_overflow');
+UPDATE w SET n = n - 29000;
+\i test/sql/check_all.sql
+TABLE v_overflow ORDER BY id;
+
+-- how it is done
+SELECT split_part(ddir.explain('v_first'), E'\n\n', 1) AS plan;
+SELECT split_part(ddir.explain('v_frames'), E'\n\n', 1) AS plan;
+DROP TABLE w, o CASCADE;
+DROP FUNCTION add CASCADE;
