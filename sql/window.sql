@@ -106,6 +106,44 @@ TRUNCATE w;
 INSERT INTO w VALUES (1, 1, 1, 'a', 1, 1), (2, 1, 1, 'a', 1, 1);
 \i test/sql/check_all.sql
 
+-- functions of a row's place, over partitions of many rows: from where rows change on
+CREATE TABLE big (id int, g int, x int, s text COLLATE "C");
+INSERT INTO big SELECT i, i % 2, i / 3 * 2, chr(97 + i % 7) FROM generate_series(1, 3000) i;
+CREATE MATERIALIZED VIEW v_places USING ddir AS
+	SELECT id, row_number() OVER v, rank() OVER v, dense_rank() OVER v FROM big WINDOW v AS (PARTITION BY g ORDER BY x, s DESC);
+CREATE MATERIALIZED VIEW v_around USING ddir AS
+	SELECT id, lag(s) OVER v, lag(x, 3, id) OVER v AS lag3, lead(id, 40, -1) OVER v, lead(s, 0) OVER v AS this, lead(x, -2, 7) OVER v AS back
+	  FROM big WINDOW v AS (ORDER BY x DESC NULLS LAST, id);
+CREATE MATERIALIZED VIEW v_running USING ddir AS
+	SELECT id, sum(x) OVER v, count(*) OVER v, count(x) FILTER (WHERE s < 'c') OVER v AS some, avg(x) OVER v,
+		   bool_or(x % 5 = 0) OVER v AS b
+	  FROM big WINDOW v AS (PARTITION BY g ORDER BY s, x);
+CREATE MATERIALIZED VIEW v_running_rows USING ddir AS
+	SELECT id, sum(x) OVER v, stddev_pop(id) OVER v, row_number() OVER v
+	  FROM big WINDOW v AS (PARTITION BY g ORDER BY x NULLS FIRST ROWS UNBOUNDED PRECEDING);
+\i test/sql/check_all.sql
+INSERT INTO big VALUES (3001, 0, 9999, 'z'), (3002, 1, 9999, 'a'), (3003, 0, 9999, 'z');
+\i test/sql/check_all.sql
+INSERT INTO big VALUES (0, 0, -1, 'a'), (4000, 1, 700, 'q'), (4001, 1, NULL, 'q'), (4002, 0, 1401, NULL);
+\i test/sql/check_all.sql
+DELETE FROM big WHERE id IN (1, 500, 501, 502, 1500, 2999, 4000);
+\i test/sql/check_all.sql
+UPDATE big SET x = x + 1 WHERE id BETWEEN 1000 AND 1200 AND id % 3 = 0;
+\i test/sql/check_all.sql
+UPDATE big SET s = 'b', g = 1 - g WHERE id % 400 = 0;
+\i test/sql/check_all.sql
+DELETE FROM big WHERE x BETWEEN 100 AND 1700;
+\i test/sql/check_all.sql
+BEGIN;
+INSERT INTO big SELECT * FROM big WHERE id % 100 = 7;
+UPDATE big SET x = 0 WHERE id % 3 = 0;
+COMMIT;
+\i test/sql/check_all.sql
+DELETE FROM big WHERE g = 1;
+\i test/sql/check_all.sql
+SELECT count(*), max(row_number), sum(dense_rank) FROM v_places;
+SELECT v AS how FROM regexp_split_to_table(ddir.explain('v_around'), E'\n') v WHERE v LIKE 'window%';
+
 -- an error of one partition is one of the view, and goes with its cause
 CREATE MATERIALIZED VIEW v_error USING ddir AS SELECT id, nth_value(id, x) OVER (PARTITION BY g ORDER BY id) AS nth FROM w;
 INSERT INTO w VALUES (3, 2, 0, 'x', 0, 0);
@@ -124,5 +162,5 @@ TABLE v_overflow ORDER BY id;
 -- how it is done
 SELECT split_part(ddir.explain('v_first'), E'\n\n', 1) AS plan;
 SELECT split_part(ddir.explain('v_frames'), E'\n\n', 1) AS plan;
-DROP TABLE w, o CASCADE;
+DROP TABLE w, o, big CASCADE;
 DROP FUNCTION add CASCADE;

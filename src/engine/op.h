@@ -222,6 +222,45 @@ typedef struct DdirPartitionFns
 extern DdirNode *ddir_partition_create(DdirGraph *g, const char *label, DdirNode *arrange,
 									   DdirPartitionFns fns);
 
+/*
+ * Ordered: functions of a row's place among the rows of its key in an
+ * arrangement, in the order of its vals.  Vals begin with bytes that order them;
+ * rows that have these in common are peers.
+ */
+typedef struct DdirPeers
+{
+	const DdirRef *row;			/* vals of n peers; row[-1] is the one before */
+	uint32_t	n;
+	uint32_t	before;			/* rows at hand in front of row[0] */
+	uint32_t	behind;			/* and behind row[n - 1] */
+} DdirPeers;
+
+typedef struct DdirOrderedFns
+{
+	void	   *ctx;
+	/*
+	 * Of a state of all rows in front of some peers: bytes, zero where there
+	 * are none; equal ones say the same.
+	 */
+	size_t		state_size;
+	uint32_t	back;			/* rows looked at in front of peers */
+	uint32_t	ahead;			/* and behind them */
+	/* the length of the order at the head of a val; more than it has: malformed */
+	uint32_t	(*order) (void *ctx, DdirRef val);
+	/*
+	 * Append what peers make, with this diff, and set "next" to the state
+	 * behind them.  There are fewer than "back" rows in front only where the
+	 * key begins, or what is made does not matter; likewise "ahead".  False:
+	 * failed.
+	 */
+	bool		(*run) (void *ctx, const DdirPeers *peers, const uint8_t *state,
+						uint8_t *next, int64_t diff, DdirDeltas *out);
+} DdirOrderedFns;
+
+/* the arrangement must have been made since the last step */
+extern DdirNode *ddir_ordered_create(DdirGraph *g, const char *label, DdirNode *arrange,
+									 DdirOrderedFns fns);
+
 /* Output: hands what reaches it to the world outside; owns nothing. */
 typedef struct DdirSinkFns
 {

@@ -4,8 +4,9 @@
  *	  LIMIT, DISTINCT ON and windows: from a TopK or a Window to an arrangement
  *	  and an operator.
  *
- * A val of a TopK's arrangement is the encodings of what rows are ordered by,
- * one after the other, then the row; of a Window's it is the row.
+ * A val of an arrangement in order is the encodings of what rows are ordered by,
+ * one after the other, then the row.  Windows whose functions need whole
+ * partitions have an arrangement of the rows alone.
  *
  * src/plan/buildorder.c
  *
@@ -19,6 +20,7 @@
 #include "plan/estimate.h"
 #include "plan/flow.h"
 #include "plan/lowering.h"
+#include "rows/place.h"
 #include "rows/window.h"
 
 static List *
@@ -75,8 +77,8 @@ arrange_in_order(DdirBuild *b, DdirRel *rel, const DdirStream *s, const char *la
 		order = lappend(order, k->expr);
 	}
 	types->n = n;
-	for (int a = 1; a <= rel->type->natts; a++)
-		width += ddir_estimate_width(rel, a);
+	for (int a = 1; a <= rel->input[0]->type->natts; a++)
+		width += ddir_estimate_width(rel->input[0], a);
 
 	spec.label = label;
 	spec.owner = b->owner;
@@ -101,12 +103,18 @@ arrange_in_order(DdirBuild *b, DdirRel *rel, const DdirStream *s, const char *la
 	return node;
 }
 
+static DdirOrderTypes *
+order_types(DdirBuild *b, DdirRel *rel)
+{
+	return MemoryContextAlloc(b->flow->cxt, offsetof(DdirOrderTypes, typid) +
+							  sizeof(Oid) * list_length(rel->order));
+}
+
 DdirStream
 ddir_build_topk(DdirBuild *b, DdirRel *rel)
 {
 	DdirStream	s = ddir_build_rel(b, rel->input[0]);
-	DdirOrderTypes *types = MemoryContextAlloc(b->flow->cxt, offsetof(DdirOrderTypes, typid) +
-											   sizeof(Oid) * list_length(rel->order));
+	DdirOrderTypes *types = order_types(b, rel);
 	DdirTopkSpec spec = {
 		.limit = rel->limit,
 		.offset = rel->offset,
@@ -200,6 +208,19 @@ ddir_build_window(DdirBuild *b, DdirRel *rel)
 		o->column = column_number(k->expr);
 		o->sortop = k->sortop;
 		o->nulls_first = k->nulls_first;
+	}
+	if (rel->order && ddir_places_suffice(rel->frame, rel->funcs) &&
+		ddir_topk_possible(rel->keys, rel->order))
+	{
+		DdirOrderTypes *types = order_types(b, rel);
+
+		arranged = arrange_in_order(b, rel, &s, "a window", types);
+		node = ddir_ordered_create(b->share->graph, "window", arranged,
+								   ddir_places_make(b->flow->cxt, &plan, types));
+		ddir_flow_keep(b, node, 1, &none);
+		ddir_flow_note(b, 0, "window", "by %d columns, in order of %d, %d functions: from where rows change on",
+					   list_length(rel->keys), list_length(rel->order), list_length(rel->funcs));
+		return ddir_stream_of(node, ddir_rowtype_copy(rel->type), rel->rows);
 	}
 	arranged = arrange_partitions(b, rel, &s, key);
 	node = ddir_partition_create(b->share->graph, "window", arranged,

@@ -472,8 +472,8 @@ window_run(void *ctx, uint32_t n, const DdirPartition *part, int64_t diff,
  * Making it
  */
 
-static DdirRowType *
-result_type(const DdirWindowPlan *plan)
+DdirRowType *
+ddir_window_type(const DdirWindowPlan *plan)
 {
 	List	   *exprs = NIL;
 
@@ -535,7 +535,7 @@ ddir_window_make(MemoryContext cxt, const DdirWindowPlan *plan)
 		if (OidIsValid(exact))
 			f->winfnoid = exact;
 	}
-	w->out_type = result_type(&w->plan);
+	w->out_type = ddir_window_type(&w->plan);
 	w->store_desc = store_tupdesc(&w->plan);
 	MemoryContextSwitchTo(old);
 	return fns;

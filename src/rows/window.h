@@ -46,6 +46,9 @@ typedef struct DdirWindowPlan
 	Oid			owner;			/* whose rights count */
 } DdirWindowPlan;
 
+/* Types of (the row, results). */
+extern DdirRowType *ddir_window_type(const DdirWindowPlan *plan);
+
 /* Copies the plan into cxt. */
 extern DdirPartitionFns ddir_window_make(MemoryContext cxt, const DdirWindowPlan *plan);
 
