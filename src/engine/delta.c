@@ -42,6 +42,21 @@ ddir_deltas_clear(DdirDeltas *d)
 	d->time = NULL;
 }
 
+void
+ddir_deltas_truncate(DdirDeltas *d, uint32_t n)
+{
+	ddir_assert(n <= d->n);
+	if (n == 0)
+	{
+		ddir_deltas_clear(d);
+		return;
+	}
+	d->n = n;
+	d->val.len = d->val.off[n];
+	if (d->keyed)
+		d->key.len = d->key.off[n];
+}
+
 static void
 free_lanes(DdirDeltas *d)
 {

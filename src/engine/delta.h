@@ -75,6 +75,7 @@ typedef struct DdirDeltas
 
 extern void ddir_deltas_init(DdirDeltas *d, DdirArena *arena, int coords, bool keyed);
 extern void ddir_deltas_clear(DdirDeltas *d);	/* n := 0, time := NULL */
+extern void ddir_deltas_truncate(DdirDeltas *d, uint32_t n);	/* the first n stay */
 extern void ddir_deltas_free(DdirDeltas *d);
 extern size_t ddir_deltas_bytes(const DdirDeltas *d);
 

@@ -4,7 +4,8 @@
  *	  The operators without state: source, linear, concat, negate, sink.
  *
  * They hold nothing back, so none has a seal.  Large runs are cut into chunks
- * on the way in, which bounds what comes out at once.
+ * on the way in, which bounds what comes out at once: where a row makes many,
+ * chunks have fewer rows.
  *
  * src/engine/op_linear.c
  *
@@ -50,9 +51,22 @@ typedef struct Linear
 {
 	DdirNode	node;
 	DdirFunc	f;
+	uint32_t	rows_max;		/* in the next chunk */
 	DdirDeltas	out;
 	DdirDeltas	err;
 } Linear;
+
+/* As many rows as would have made a chunk, going by those just taken. */
+static uint32_t
+next_rows_max(uint32_t taken, uint32_t made)
+{
+	uint64_t	rows = (uint64_t) taken * DDIR_CHUNK_ROWS;
+
+	if (made <= DDIR_CHUNK_ROWS)
+		return taken >= DDIR_CHUNK_ROWS / 2 ? DDIR_CHUNK_ROWS : 2 * taken;
+	rows /= made;
+	return rows > 0 ? (uint32_t) rows : 1;
+}
 
 static void
 linear_push(DdirNode *node, int port, const DdirDeltas *rows)
@@ -61,11 +75,14 @@ linear_push(DdirNode *node, int port, const DdirDeltas *rows)
 
 	for (uint32_t i = 0; i < rows->n;)
 	{
-		const DdirBundle *chunk = ddir_graph_slice(node->graph, rows, i);
+		DdirBundle	chunk = *ddir_graph_slice(node->graph, rows, i);
 
 		ddir_poll();
-		i += chunk->n;
-		ddir_graph_call(&linear->f, chunk, &linear->out, &linear->err);
+		if (chunk.n > linear->rows_max)
+			chunk.n = linear->rows_max;
+		i += chunk.n;
+		ddir_graph_call(&linear->f, &chunk, &linear->out, &linear->err);
+		linear->rows_max = next_rows_max(chunk.n, linear->out.n);
 		ddir_node_flush(node, &linear->out);
 		ddir_node_flush_errors(node, &linear->err);
 	}
@@ -94,6 +111,7 @@ ddir_linear_create(DdirGraph *g, const char *label, DdirNode *in, DdirFunc f)
 	int			coords = ddir_graph_coords(g);
 
 	linear->f = f;
+	linear->rows_max = DDIR_CHUNK_ROWS;
 	ddir_deltas_init(&linear->out, linear->node.arena, coords, false);
 	ddir_deltas_init(&linear->err, linear->node.arena, coords, false);
 	return &linear->node;

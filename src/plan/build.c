@@ -33,6 +33,7 @@
 #include "plan/estimate.h"
 #include "plan/flow.h"
 #include "plan/prune.h"
+#include "rows/flatmap.h"
 
 /* A relation that stands more than once in the tree, and its stream. */
 typedef struct DdirBuilt
@@ -349,6 +350,49 @@ build_map(DdirBuild *b, DdirRel *rel)
 	return s;
 }
 
+static char *
+function_names(List *functions)
+{
+	StringInfoData buf;
+	ListCell   *lc;
+
+	initStringInfo(&buf);
+	foreach(lc, functions)
+	{
+		Node	   *expr = lfirst_node(RangeTblFunction, lc)->funcexpr;
+
+		appendStringInfo(&buf, "%s%s", foreach_current_index(lc) > 0 ? ", " : "",
+						 IsA(expr, FuncExpr) ? get_func_name(((FuncExpr *) expr)->funcid) :
+						 "an expression");
+	}
+	return buf.data;
+}
+
+static DdirStream
+build_flatmap(DdirBuild *b, DdirRel *rel)
+{
+	DdirStream	s = ddir_build_rel(b, rel->input[0]);
+	DdirNode   *in = ddir_stream_node(b, &s);
+	const DdirStream *load = in == s.node ? &s : NULL;
+	DdirFlatMapSpec spec = {0};
+	DdirNode   *node;
+
+	spec.label = "flat map";
+	spec.owner = b->owner;
+	spec.rel = in == s.node ? s.node_type : ddir_stream_type(&s);
+	spec.kept = rel->targets;
+	spec.functions = rel->functions;
+	spec.values = rel->values;
+	spec.ordinality = rel->ordinality;
+	spec.outer = rel->outer;
+	spec.type = rel->type;
+	node = ddir_linear_create(b->share->graph, "flat map", in,
+							  ddir_flatmap_make(b->flow->cxt, &spec));
+	ddir_flow_keep(b, node, 1, &load);
+	ddir_flow_note(b, 0, "flat map", "by %s", function_names(rel->functions));
+	return ddir_stream_of(node, rel->type, rel->rows);
+}
+
 /* Rows of VALUES: packed once, pushed in the flow's first step. */
 static DdirStream
 build_constant(DdirBuild *b, DdirRel *rel)
@@ -479,6 +523,9 @@ ddir_build_rel(DdirBuild *b, DdirRel *rel)
 			break;
 		case DDIR_REL_MAP:
 			s = build_map(b, rel);
+			break;
+		case DDIR_REL_FLATMAP:
+			s = build_flatmap(b, rel);
 			break;
 		case DDIR_REL_JOIN:
 			s = ddir_build_join(b, rel);

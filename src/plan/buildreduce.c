@@ -260,8 +260,16 @@ plan_reader(ReduceBuild *rb, DdirAgg *agg)
 								   descending, "least or greatest");
 	}
 	else
-		agg->arr = add_arrangement(rb, quals, list_concat(head, args), NULL, false,
-								   "recomputation");
+	{
+		List	   *columns = list_concat(head, args);
+
+		if (ddir_agg_direct_varies(ref))
+		{
+			columns = list_concat(list_concat(columns, ref->aggdirectargs), quals);
+			quals = NIL;
+		}
+		agg->arr = add_arrangement(rb, quals, columns, NULL, false, "recomputation");
+	}
 }
 
 static void

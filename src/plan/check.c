@@ -53,20 +53,15 @@ static const DdirRefusalKind kinds[] = {
 		"It uses %s; recursion is not maintained.",
 		"Write the steps out as joins where their number is bounded."
 	},
-	[DDIR_REFUSE_SET_RETURNING] = {
-		"set_returning_function", UNSUPPORTED, "a set-returning function",
-		"It calls %s in a select list; rows made by functions are not maintained.",
-		"Keep the elements as rows of a table."
-	},
 	[DDIR_REFUSE_ROW_LOCKING] = {
 		"row_locking", UNSUPPORTED, "FOR UPDATE or FOR SHARE",
 		"It uses %s; a view that is kept up to date locks no rows.",
 		"Leave the locking clause out."
 	},
 	[DDIR_REFUSE_TABLE_FUNCTION] = {
-		"table_function", UNSUPPORTED, "a function in FROM",
-		"It uses %s; rows made by functions are not maintained.",
-		"Keep those rows in a table, or use VALUES."
+		"table_function", UNSUPPORTED, "XMLTABLE or JSON_TABLE",
+		"It uses %s, whose rows are not maintained.",
+		"Use functions that return rows, such as unnest(xpath(...)) or jsonb_path_query."
 	},
 	[DDIR_REFUSE_TABLESAMPLE] = {
 		"tablesample", UNSUPPORTED, "TABLESAMPLE",
@@ -103,10 +98,10 @@ static const DdirRefusalKind kinds[] = {
 		"Rows are compared by %s.",
 		"Cast to a type with an equality, such as text or jsonb."
 	},
-	[DDIR_REFUSE_AGGREGATE] = {
-		"aggregate", UNSUPPORTED, "an aggregate of an unknown kind",
-		"It calls %s, which is not maintained.",
-		"Compute it from aggregates that are, or in the queries that read the view."
+	[DDIR_REFUSE_MANY_DISTINCT] = {
+		"many_distinct", ERRCODE_PROGRAM_LIMIT_EXCEEDED, "more than 63 aggregates with DISTINCT",
+		"It has %s.",
+		"Compute some of them in a view of their own, and join the two."
 	},
 	[DDIR_REFUSE_VOLATILE] = {
 		"volatile_function", UNSUPPORTED, "a volatile function",
@@ -333,46 +328,6 @@ ddir_check_relation(DdirRefusal *refusal, const RangeTblEntry *rte)
  * Queries
  */
 
-/* The name of the first function of this kind of node. */
-typedef struct NameContext
-{
-	NodeTag		tag;
-	const char *name;
-} NameContext;
-
-static bool
-name_walker(Node *node, void *arg)
-{
-	NameContext *cx = arg;
-
-	if (node == NULL)
-		return false;
-	if (nodeTag(node) == cx->tag)
-	{
-		Oid			funcid = InvalidOid;
-
-		if (IsA(node, WindowFunc))
-			funcid = ((WindowFunc *) node)->winfnoid;
-		else if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcretset)
-			funcid = ((FuncExpr *) node)->funcid;
-		if (OidIsValid(funcid))
-		{
-			cx->name = psprintf("%s()", get_func_name(funcid));
-			return true;
-		}
-	}
-	return expression_tree_walker(node, name_walker, arg);
-}
-
-static const char *
-name_in(const Query *query, NodeTag tag)
-{
-	NameContext cx = {tag, NULL};
-
-	name_walker((Node *) query->targetList, &cx);
-	return cx.name;
-}
-
 void
 ddir_check_query(DdirRefusal *refusal, const Query *query)
 {
@@ -382,6 +337,4 @@ ddir_check_query(DdirRefusal *refusal, const Query *query)
 		ddir_refuse_query(refusal, DDIR_REFUSE_COMMAND, "a WITH query that changes data");
 	if (query->rowMarks != NIL)
 		ddir_refuse_query(refusal, DDIR_REFUSE_ROW_LOCKING, NULL);
-	if (query->hasTargetSRFs)
-		ddir_refuse_query(refusal, DDIR_REFUSE_SET_RETURNING, name_in(query, T_FuncExpr));
 }

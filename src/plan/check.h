@@ -28,7 +28,6 @@ typedef enum DdirRefusalCode
 	DDIR_REFUSE_LIMIT,
 	DDIR_REFUSE_WINDOW,
 	DDIR_REFUSE_RECURSIVE,
-	DDIR_REFUSE_SET_RETURNING,
 	DDIR_REFUSE_ROW_LOCKING,
 	/* FROM */
 	DDIR_REFUSE_TABLE_FUNCTION,
@@ -40,7 +39,7 @@ typedef enum DdirRefusalCode
 	DDIR_REFUSE_WHOLE_ROW,
 	DDIR_REFUSE_EXPRESSION,
 	DDIR_REFUSE_EQUALITY,
-	DDIR_REFUSE_AGGREGATE,
+	DDIR_REFUSE_MANY_DISTINCT,
 	/* functions */
 	DDIR_REFUSE_VOLATILE,
 	DDIR_REFUSE_CLOCK,
@@ -118,5 +117,11 @@ typedef struct DdirChecked
  * refused, in the words of the query.
  */
 extern void ddir_check_expr(DdirChecked *checked, Node *expr, bool final);
+
+/*
+ * Check the types of a column definition list, if the function makes values of
+ * them out of text, as those that read JSON do.
+ */
+extern void ddir_check_columns_read(DdirChecked *checked, Node *call, List *types);
 
 #endif							/* DDIR_PLAN_CHECK_H */

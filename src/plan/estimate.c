@@ -109,6 +109,11 @@ plain_column(const DdirRel *rel, AttrNumber *a)
 			case DDIR_REL_JOIN:
 				expr = list_nth(rel->targets, *a - 1);
 				break;
+			case DDIR_REL_FLATMAP:
+				if (*a > list_length(rel->targets))
+					return NULL;
+				expr = list_nth(rel->targets, *a - 1);
+				break;
 			case DDIR_REL_REDUCE:
 				if (*a > list_length(rel->keys))
 					return NULL;
@@ -522,6 +527,38 @@ map_rows(DdirRel *rel)
 	return rel->input[0]->rows * selectivity(&e, quals);
 }
 
+/* What the server expects of functions it knows nothing of, but no more than ... */
+#define FUNCTION_ROWS_MAX 10
+
+static double
+function_rows(Node *expr)
+{
+	HeapTuple	tuple = NULL;
+	double		rows = 1;
+
+	if (IsA(expr, FuncExpr) && ((FuncExpr *) expr)->funcretset)
+		tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(((FuncExpr *) expr)->funcid));
+	if (HeapTupleIsValid(tuple))
+	{
+		rows = Min(((Form_pg_proc) GETSTRUCT(tuple))->prorows, FUNCTION_ROWS_MAX);
+		ReleaseSysCache(tuple);
+	}
+	return rows;
+}
+
+static double
+flatmap_rows(DdirRel *rel)
+{
+	double		most = 1;
+	ListCell   *lc;
+
+	foreach(lc, rel->functions)
+	{
+		most = Max(most, function_rows(lfirst_node(RangeTblFunction, lc)->funcexpr));
+	}
+	return rel->input[0]->rows * most;
+}
+
 static double
 reduce_rows(DdirRel *rel)
 {
@@ -561,6 +598,8 @@ estimated_rows(DdirRel *rel, Oid owner)
 			return list_length(rel->constants);
 		case DDIR_REL_MAP:
 			return map_rows(rel);
+		case DDIR_REL_FLATMAP:
+			return flatmap_rows(rel);
 		case DDIR_REL_JOIN:
 			return ddir_estimate_join_rows(ddir_estimate_join(rel, owner), all_inputs(rel));
 		case DDIR_REL_ANTI:

@@ -83,6 +83,10 @@ ddir_rel_column_name(const DdirRel *rel, AttrNumber a)
 		case DDIR_REL_JOIN:
 			name = expr_name(list_nth(rel->targets, a - 1), rel);
 			break;
+		case DDIR_REL_FLATMAP:
+			if (a <= list_length(rel->targets))
+				name = expr_name(list_nth(rel->targets, a - 1), rel);
+			break;
 		case DDIR_REL_REDUCE:
 			if (a <= list_length(rel->keys))
 				name = expr_name((Node *) ((DdirGroupKey *) list_nth(rel->keys, a - 1))->expr,
@@ -116,6 +120,7 @@ rel_name(const DdirRel *rel)
 		case DDIR_REL_SCAN:
 			return get_rel_name(rel->relid);
 		case DDIR_REL_MAP:
+		case DDIR_REL_FLATMAP:
 		case DDIR_REL_ANTI:
 		case DDIR_REL_REDUCE:
 		case DDIR_REL_UNION:
@@ -367,6 +372,28 @@ append_window(StringInfo out, const DdirRel *rel, List *context)
 	}
 }
 
+/* "Flat map a, b, with unnest(c)" */
+static void
+append_flatmap(StringInfo out, const DdirRel *rel, List *context)
+{
+	ListCell   *lc;
+
+	appendStringInfoString(out, "Flat map");
+	append_exprs(out, rel, context, rel->targets, ", ");
+	foreach(lc, rel->functions)
+	{
+		RangeTblFunction *function = lfirst_node(RangeTblFunction, lc);
+
+		appendStringInfo(out, "%s%s", foreach_current_index(lc) > 0 ? ", " :
+						 rel->targets ? ", with " : " ",
+						 expr_text(rel, context, function->funcexpr));
+	}
+	if (rel->ordinality)
+		appendStringInfoString(out, " numbered");
+	if (rel->outer)
+		appendStringInfoString(out, ", or NULLs");
+}
+
 static void
 append_line(StringInfo out, const DdirRel *rel)
 {
@@ -384,6 +411,9 @@ append_line(StringInfo out, const DdirRel *rel)
 			appendStringInfoString(out, "Map");
 			append_exprs(out, rel, context, rel->targets, ", ");
 			append_quals(out, rel, context);
+			break;
+		case DDIR_REL_FLATMAP:
+			append_flatmap(out, rel, context);
 			break;
 		case DDIR_REL_JOIN:
 			appendStringInfoString(out, "Join");
@@ -494,6 +524,8 @@ operator_name(const DdirRel *rel)
 			return "Values";
 		case DDIR_REL_MAP:
 			return "Map";
+		case DDIR_REL_FLATMAP:
+			return "Flat map";
 		case DDIR_REL_JOIN:
 			return "Join";
 		case DDIR_REL_ANTI:

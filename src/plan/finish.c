@@ -78,22 +78,6 @@ check_key(DdirLowering *run, DdirGroupKey *key)
 		run->result->ambiguous = true;
 }
 
-typedef struct AggContext
-{
-	Aggref	   *ref;
-	DdirAggMethod method;
-	bool		distinct;
-} AggContext;
-
-static void
-try_agg(void *arg)
-{
-	AggContext *cx = arg;
-
-	cx->method = ddir_agg_method(cx->ref);
-	cx->distinct = ddir_agg_needs_distinct(cx->ref);
-}
-
 static bool
 is_float(Oid typid)
 {
@@ -133,17 +117,11 @@ check_aggs(DdirLowering *run, DdirRel *rel)
 
 	foreach(lc, rel->aggs)
 	{
-		AggContext	cx = {lfirst_node(Aggref, lc)};
-		char	   *message;
+		Aggref	   *ref = lfirst_node(Aggref, lc);
 
-		if (!ddir_try(try_agg, &cx, &message))
-			ddir_refuse_query(run->refusal, DDIR_REFUSE_AGGREGATE,
-							  psprintf("%s()", get_func_name(cx.ref->aggfnoid)));
-		if (cx.distinct && ++distinct >= DDIR_AGG_PORTS_MAX)
-			ddir_refuse_query(run->refusal, DDIR_REFUSE_AGGREGATE,
-							  psprintf("more than %d aggregates with DISTINCT",
-									   DDIR_AGG_PORTS_MAX - 1));
-		if (agg_is_ambiguous(run, cx.ref, cx.method))
+		if (ddir_agg_needs_distinct(ref) && ++distinct >= DDIR_AGG_PORTS_MAX)
+			ddir_refuse_query(run->refusal, DDIR_REFUSE_MANY_DISTINCT, NULL);
+		if (agg_is_ambiguous(run, ref, ddir_agg_method(ref)))
 			run->result->ambiguous = true;
 	}
 }

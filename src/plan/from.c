@@ -665,18 +665,6 @@ lower_values(DdirLevel *level, RangeTblEntry *rte)
 	return ddir_rel_union(list_length(rels), array);
 }
 
-static char *
-table_function_name(RangeTblEntry *rte)
-{
-	RangeTblFunction *f = rte->functions ? linitial(rte->functions) : NULL;
-
-	if (rte->rtekind == RTE_TABLEFUNC)
-		return "XMLTABLE in FROM";
-	if (f && f->funcexpr && IsA(f->funcexpr, FuncExpr))
-		return psprintf("%s() in FROM", get_func_name(((FuncExpr *) f->funcexpr)->funcid));
-	return psprintf("%s in FROM", rte->eref->aliasname);
-}
-
 /* Of relations whose columns the query names: where they are. */
 static void
 set_place(DdirLevel *level, int rti, DdirInput *input, int natts)
@@ -715,8 +703,7 @@ lower_relation_item(DdirLevel *level, RangeTblEntry *rte)
 		case RTE_NAMEDTUPLESTORE:
 			return ddir_given_rel(level->run, rte);
 		default:
-			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_TABLE_FUNCTION,
-							  table_function_name(rte));
+			ddir_refuse_query(level->run->refusal, DDIR_REFUSE_TABLE_FUNCTION, NULL);
 	}
 }
 
@@ -766,6 +753,21 @@ add_lateral(DdirLevel *level, int rti, Query *query, DdirFrom *into)
 	into->rels = bms_add_member(bms_del_member(into->rels, n), rti);
 }
 
+/* Functions are joined at once to what they refer to. */
+static void
+lower_functions(DdirLevel *level, int rti, List *quals, DdirFrom *into)
+{
+	RangeTblEntry *rte = rt_fetch(rti, level->query->rtable);
+	DdirFrom   *from = into;
+
+	if (ddir_vars_of_level((Node *) rte->functions, NULL, NIL) == NIL)
+		from = palloc0(sizeof(DdirFrom));
+	ddir_lower_functions(level, rti, from, false);
+	ddir_from_add_quals(level, from, quals);
+	if (from != into)
+		merge_from(into, from);
+}
+
 static void
 lower_item(DdirLevel *level, int rti, List *quals, DdirFrom *into)
 {
@@ -775,6 +777,11 @@ lower_item(DdirLevel *level, int rti, List *quals, DdirFrom *into)
 	DdirRel    *rel;
 	ListCell   *lc;
 
+	if (rte->rtekind == RTE_FUNCTION)
+	{
+		lower_functions(level, rti, quals, into);
+		return;
+	}
 	/* one that refers to what is before it is joined to that at once */
 	if (query && ddir_vars_of_level((Node *) query, NULL, NIL) != NIL)
 	{
@@ -880,6 +887,7 @@ contents_of(DdirLevel *level, Node *node)
 		RangeTblEntry *rte = rt_fetch(((RangeTblRef *) node)->rtindex, level->query->rtable);
 
 		return list_make2(rte->rtekind == RTE_SUBQUERY ? (void *) rte->subquery :
+						  rte->rtekind == RTE_FUNCTION ? (void *) rte->functions :
 						  (void *) rte->values_lists, rte->securityQuals);
 	}
 	if (IsA(node, JoinExpr))
@@ -927,6 +935,7 @@ ddir_bind_node(DdirLevel *level, DdirDomain *domain, int rti, Node *node)
 		if (rte->rtekind == RTE_SUBQUERY)
 			rte->subquery = (Query *) ddir_domain_bind(domain, rti, (Node *) rte->subquery);
 		rte->values_lists = (List *) ddir_domain_bind(domain, rti, (Node *) rte->values_lists);
+		rte->functions = (List *) ddir_domain_bind(domain, rti, (Node *) rte->functions);
 		rte->securityQuals = (List *) ddir_domain_bind(domain, rti, (Node *) rte->securityQuals);
 	}
 	return ddir_domain_bind(domain, rti, node);

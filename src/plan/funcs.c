@@ -39,6 +39,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 #include "base/compat.h"
 #include "plan/check.h"
@@ -54,12 +55,12 @@ static const char *const reads_settings[] = {
 	"date_eq_timestamptz", "date_ge_timestamptz", "date_gt_timestamptz",
 	"date_le_timestamptz", "date_lt_timestamptz", "date_ne_timestamptz",
 	"date_out", "date_timestamptz", "extract_timestamptz", "float4_to_char",
-	"float8_to_char", "in_range_timestamptz_interval", "int4_cash",
+	"float8_to_char", "generate_series_timestamptz", "in_range_timestamptz_interval", "int4_cash",
 	"int4_to_char", "int8_cash", "int8_to_char", "interval_in",
 	"interval_out", "interval_pl_timestamptz", "interval_to_char",
 	"json_string_to_tsvector", "json_to_tsvector", "jsonb_path_exists_tz",
 	"jsonb_path_match_tz", "jsonb_path_query_array_tz",
-	"jsonb_path_query_first_tz", "jsonb_string_to_tsvector",
+	"jsonb_path_query_first_tz", "jsonb_path_query_tz", "jsonb_string_to_tsvector",
 	"jsonb_to_tsvector", "length_in_encoding", "make_timestamptz",
 	"make_timestamptz_at_timezone", "numeric_cash", "numeric_to_char",
 	"numeric_to_number", "overlaps", "phraseto_tsquery", "plainto_tsquery",
@@ -113,6 +114,14 @@ static const char *const writes_values[] = {
 	NULL
 };
 
+/* call the input functions of the types of their result's columns */
+static const char *const reads_values[] = {
+	"json_populate_record", "json_populate_recordset", "json_to_record",
+	"json_to_recordset", "jsonb_populate_record", "jsonb_populate_recordset",
+	"jsonb_to_record", "jsonb_to_recordset",
+	NULL
+};
+
 /* a time with a zone's name needs to know today's offset */
 static const char *const reads_clock[] = {
 	"age", "clock_timestamp", "now", "statement_timestamp", "time_timetz",
@@ -150,9 +159,7 @@ static const char *const reads_catalog[] = {
 	"aclexplode", "aclitemin", "aclitemout", "col_description",
 	"database_to_xml", "database_to_xml_and_xmlschema",
 	"database_to_xmlschema", "enum_first", "enum_last", "enum_range_all",
-	"enum_range_bounds", "format_type", "json_populate_record",
-	"json_to_record", "jsonb_populate_record", "jsonb_to_record",
-	"obj_description", "oidvectortypes", "pg_convert", "pg_convert_from",
+	"enum_range_bounds", "format_type", "obj_description", "oidvectortypes", "pg_convert", "pg_convert_from",
 	"pg_convert_to", "record_in", "record_out", "schema_to_xml",
 	"schema_to_xml_and_xmlschema", "schema_to_xmlschema", "shobj_description",
 	"table_to_xml", "table_to_xml_and_xmlschema", "table_to_xmlschema",
@@ -227,7 +234,8 @@ builtin_refused(const char *name, char volatility, DdirRefusalCode *code)
 		*code = DDIR_REFUSE_TRANSACTION;
 	else if (volatility == PROVOLATILE_VOLATILE)
 		*code = DDIR_REFUSE_VOLATILE;
-	else if (listed(name, reads_settings) || listed(name, writes_values))
+	else if (listed(name, reads_settings) || listed(name, writes_values) ||
+			 listed(name, reads_values))
 		return false;
 	else if (listed(name, reads_catalog) || prefixed(name, reads_catalog_prefix))
 		*code = DDIR_REFUSE_CATALOG;
@@ -258,7 +266,8 @@ check_function(CheckContext *cx, Oid funcid, const char *construct)
 	volatility = form->provolatile;
 	builtin = form->pronamespace == PG_CATALOG_NAMESPACE && funcid < FirstNormalObjectId;
 	name = pstrdup(NameStr(form->proname));
-	if (form->prolang == INTERNALlanguageId)
+	/* what stands for an aggregate is the same for all */
+	if (form->prolang == INTERNALlanguageId && form->prokind != PROKIND_AGGREGATE)
 	{
 		bool		isnull;
 		Datum		src = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
@@ -408,6 +417,58 @@ check_written(CheckContext *cx, List *args)
 	}
 }
 
+static bool
+reads_columns(Oid funcid)
+{
+	return funcid < FirstNormalObjectId && listed(get_func_name(funcid), reads_values);
+}
+
+/* The same of a type that a function makes of text, column by column if it is a row. */
+static void
+check_type_read(CheckContext *cx, Oid typid)
+{
+	Oid			element;
+	TupleDesc	desc;
+	List	   *types = NIL;
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (get_typtype(typid) == TYPTYPE_DOMAIN)
+		cx->checked->types = list_append_unique_oid(cx->checked->types, typid);
+	typid = getBaseType(typid);
+	element = get_element_type(typid);
+	if (OidIsValid(element))
+		check_type_read(cx, element);
+	else if (get_typtype(typid) == TYPTYPE_COMPOSITE)
+	{
+		cx->checked->types = ddir_types_add(cx->checked->types, typid);
+		desc = lookup_rowtype_tupdesc_copy(typid, -1);
+		for (int i = 0; i < desc->natts; i++)
+			if (!TupleDescAttr(desc, i)->attisdropped)
+				types = lappend_oid(types, TupleDescAttr(desc, i)->atttypid);
+		foreach(lc, types)
+		{
+			check_type_read(cx, lfirst_oid(lc));
+		}
+	}
+	else if (typid != JSONOID && typid != JSONBOID)
+		check_type_io(cx, typid, true);
+}
+
+void
+ddir_check_columns_read(DdirChecked *checked, Node *call, List *types)
+{
+	CheckContext cx = {checked, true, call, false};
+	ListCell   *lc;
+
+	if (!IsA(call, FuncExpr) || !reads_columns(((FuncExpr *) call)->funcid))
+		return;
+	foreach(lc, types)
+	{
+		check_type_read(&cx, lfirst_oid(lc));
+	}
+}
+
 /*
  * Expressions
  */
@@ -447,11 +508,11 @@ check_node(CheckContext *cx, Node *node)
 	switch (nodeTag(node))
 	{
 		case T_FuncExpr:
-			if (((FuncExpr *) node)->funcretset)
-				ddir_refuse_query(refusal, DDIR_REFUSE_SET_RETURNING,
-								  called(node, ((FuncExpr *) node)->funcid));
 			if (cx->writes_values)
 				check_written(cx, ((FuncExpr *) node)->args);
+			if (reads_columns(((FuncExpr *) node)->funcid) &&
+				((FuncExpr *) node)->funcresulttype != RECORDOID)
+				check_type_read(cx, ((FuncExpr *) node)->funcresulttype);
 			break;
 		case T_OpExpr:
 			if (cx->writes_values)

@@ -145,7 +145,7 @@ collect(Grouping *g)
 		g->eqops = lappend_oid(g->eqops, clause->eqop);
 		g->refs = lappend_int(g->refs, clause->tleSortGroupRef);
 	}
-	foreach(lc, ddir_query_columns(query))
+	foreach(lc, list_concat(ddir_query_columns(query), ddir_query_unseen(query)))
 	{
 		collect_walker((Node *) lfirst_node(TargetEntry, lc)->expr, g);
 	}
@@ -249,14 +249,18 @@ make_key(Expr *expr, Oid eqop)
 static List *
 make_keys(Grouping *g, DdirFrom *from)
 {
+	List	   *exprs = NIL;
 	List	   *keys = NIL;
 	ListCell   *lc;
 
 	foreach(lc, g->exprs)
 	{
-		Expr	   *expr = ddir_lower_values(g->level, from, ddir_lower_fold(g->level, lfirst(lc)));
-
-		keys = lappend(keys, make_key(expr, list_nth_oid(g->eqops, foreach_current_index(lc))));
+		exprs = lappend(exprs, ddir_lower_values(g->level, from,
+												 ddir_lower_fold(g->level, lfirst(lc))));
+	}
+	foreach(lc, ddir_lower_srfs(g->level, from, exprs))
+	{
+		keys = lappend(keys, make_key(lfirst(lc), list_nth_oid(g->eqops, foreach_current_index(lc))));
 	}
 	foreach(lc, g->determined)
 	{
@@ -294,6 +298,27 @@ reduce_rows(NumberContext *cx, List *keys, List *aggs, bool global)
 						   (List *) ddir_vars_map((Node *) aggs, number_var, cx), global);
 }
 
+typedef struct DirectContext
+{
+	List	   *keys;
+	NumberContext *sum;
+} DirectContext;
+
+/* What direct arguments have of a binding is in its row too, as a key. */
+static Node *
+direct_var(Var *var, void *arg)
+{
+	DirectContext *cx = arg;
+	ListCell   *lc;
+
+	foreach(lc, cx->keys)
+	{
+		if (equal(((DdirGroupKey *) lfirst(lc))->expr, var))
+			return (Node *) ddir_rel_var(0, cx->sum->rel, foreach_current_index(lc) + 1);
+	}
+	return number_var(var, cx->sum);
+}
+
 /* The same over the sum of rows and bindings, of which the keys are. */
 static DdirRel *
 reduce_bindings(NumberContext *cx, List *keys, List *aggs, DdirRel *bindings)
@@ -328,6 +353,10 @@ reduce_bindings(NumberContext *cx, List *keys, List *aggs, DdirRel *bindings)
 	{
 		Aggref	   *ref = (Aggref *) ddir_vars_map(lfirst(lc), number_var, &sum);
 		Node	   *is_row = (Node *) ddir_rel_var(0, sum.rel, sum.rel->type->natts);
+		DirectContext direct = {keys, &sum};
+
+		ref->aggdirectargs = (List *) ddir_vars_map((Node *) lfirst_node(Aggref, lc)->aggdirectargs,
+													direct_var, &direct);
 
 		ref->aggfilter = (Expr *) (ref->aggfilter ?
 								   make_and_qual(is_row, (Node *) ref->aggfilter) : is_row);
@@ -342,6 +371,51 @@ reduce_bindings(NumberContext *cx, List *keys, List *aggs, DdirRel *bindings)
 		group = lappend(group, key);
 	}
 	return ddir_rel_reduce(sum.rel, group, result, false);
+}
+
+typedef struct UngroupedContext
+{
+	List	   *keys;			/* the first of them by expressions of GROUP
+								 * BY */
+	int			nexprs;
+	Bitmapset  *set;
+} UngroupedContext;
+
+static Node *
+ungrouped_mutator(Node *node, void *arg)
+{
+	UngroupedContext *cx = arg;
+
+	if (node == NULL)
+		return NULL;
+	for (int i = 0; i < cx->nexprs; i++)
+	{
+		Node	   *expr = (Node *) ((DdirGroupKey *) list_nth(cx->keys, i))->expr;
+
+		if (!equal(expr, node))
+			continue;
+		return bms_is_member(i, cx->set) ? copyObject(node) :
+			(Node *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr));
+	}
+	return expression_tree_mutator(node, ungrouped_mutator, arg);
+}
+
+/* Keys that are not in the set are NULL for direct arguments. */
+static List *
+aggs_of_set(List *aggs, List *keys, int nexprs, Bitmapset *set)
+{
+	UngroupedContext cx = {keys, nexprs, set};
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, aggs)
+	{
+		Aggref	   *ref = copyObject(lfirst_node(Aggref, lc));
+
+		ref->aggdirectargs = (List *) ungrouped_mutator((Node *) ref->aggdirectargs, &cx);
+		result = lappend(result, ref);
+	}
+	return result;
 }
 
 /* (all keys, aggregates, groupings) of one set */
@@ -363,6 +437,7 @@ reduce_set(Grouping *g, NumberContext *cx, List *keys, List *aggs, Bitmapset *se
 		if (i >= nexprs || bms_is_member(i, set))
 			of_set = lappend(of_set, lfirst(lc));
 	}
+	aggs = aggs_of_set(aggs, keys, nexprs, set);
 	if (bindings && list_length(of_set) == bindings->type->natts)
 		rel = reduce_bindings(cx, of_set, aggs, bindings);
 	else
@@ -462,6 +537,14 @@ above_mutator(Node *node, void *arg)
 	return (Node *) var;
 }
 
+static Expr *
+lower_above(Grouping *g, DdirFrom *above, TargetEntry *tle)
+{
+	Expr	   *expr = (Expr *) above_mutator((Node *) tle->expr, g);
+
+	return ddir_lower_values(g->level, above, ddir_lower_fold_computed(g->level, expr));
+}
+
 DdirRel *
 ddir_lower_group(DdirLevel *level, DdirFrom *from)
 {
@@ -469,6 +552,7 @@ ddir_lower_group(DdirLevel *level, DdirFrom *from)
 	Grouping	g = {level};
 	DdirFrom   *above = palloc0(sizeof(DdirFrom));
 	List	   *targets = NIL;
+	List	   *unseen = NIL;
 	ListCell   *lc;
 
 	collect(&g);
@@ -482,12 +566,11 @@ ddir_lower_group(DdirLevel *level, DdirFrom *from)
 													  above_mutator(query->havingQual, &g)));
 	foreach(lc, ddir_query_columns(query))
 	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-		Expr	   *expr;
-
-		expr = (Expr *) above_mutator((Node *) tle->expr, &g);
-		expr = ddir_lower_fold_computed(level, expr);
-		targets = lappend(targets, ddir_lower_values(level, above, expr));
+		targets = lappend(targets, lower_above(&g, above, lfirst(lc)));
 	}
-	return ddir_from_close(level, above, targets);
+	foreach(lc, ddir_query_unseen(query))
+	{
+		unseen = lappend(unseen, lower_above(&g, above, lfirst(lc)));
+	}
+	return ddir_lower_targets(level, above, targets, unseen);
 }

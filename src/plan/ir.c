@@ -17,12 +17,14 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "plan/ir.h"
+#include "rows/flatmap.h"
 
 /*
  * Expressions
@@ -225,6 +227,56 @@ ddir_rel_map(DdirRel *input, List *quals, List *targets)
 	rel->quals = quals;
 	rel->targets = targets;
 	rel->type = ddir_rowtype_from_exprs(targets);
+	return rel;
+}
+
+/* As expressions, for their types: the columns of a function in FROM. */
+static List *
+function_columns(RangeTblFunction *function)
+{
+	TupleDesc	desc = ddir_function_desc(function);
+	List	   *columns = NIL;
+
+	for (int i = 0; i < function->funccolcount; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			columns = lappend(columns, makeNullConst(INT4OID, -1, InvalidOid));
+		else
+			columns = lappend(columns, makeNullConst(att->atttypid, att->atttypmod,
+													 att->attcollation));
+	}
+	return columns;
+}
+
+DdirRel *
+ddir_rel_flatmap(DdirRel *input, List *targets, List *functions, bool values, bool ordinality,
+				 bool outer)
+{
+	DdirRel    *rel = make_rel(DDIR_REL_FLATMAP, 1, &input);
+	List	   *columns = list_copy(targets);
+	ListCell   *lc;
+
+	check_expr((Node *) targets, 1, &input);
+	check_expr((Node *) functions, 1, &input);
+	rel->targets = targets;
+	rel->functions = functions;
+	rel->values = values;
+	rel->ordinality = ordinality;
+	rel->outer = outer;
+	foreach(lc, functions)
+	{
+		RangeTblFunction *function = lfirst_node(RangeTblFunction, lc);
+
+		if (values && exprType(function->funcexpr) != RECORDOID)
+			columns = lappend(columns, function->funcexpr);
+		else
+			columns = list_concat(columns, function_columns(function));
+	}
+	if (ordinality)
+		columns = lappend(columns, makeNullConst(INT8OID, -1, InvalidOid));
+	rel->type = ddir_rowtype_from_exprs(columns);
 	return rel;
 }
 

@@ -35,6 +35,8 @@ typedef enum DdirRelKind
 	DDIR_REL_SCAN,				/* a source or a ddir view */
 	DDIR_REL_CONSTANT,			/* VALUES, or one empty row */
 	DDIR_REL_MAP,				/* filter, then project */
+	DDIR_REL_FLATMAP,			/* each row with the rows functions return for
+								 * it */
 	DDIR_REL_JOIN,				/* inner, n-ary */
 	DDIR_REL_ANTI,				/* left rows without a match on the right */
 	DDIR_REL_REDUCE,			/* GROUP BY and DISTINCT */
@@ -98,6 +100,15 @@ struct DdirRel
 	List	   *quals;
 	List	   *targets;		/* Exprs; output columns */
 
+	/*
+	 * FLATMAP: targets are columns of the input that are kept; behind them
+	 * stand those of the functions, run side by side (rows/flatmap.h)
+	 */
+	List	   *functions;		/* of RangeTblFunction */
+	bool		values;			/* as in a select list */
+	bool		ordinality;		/* and a number */
+	bool		outer;			/* NULLs where they return nothing */
+
 	/* JOIN and ANTI (ANTI: left is always input 0, right input 1) */
 	List	   *equalities;		/* of DdirEquality */
 	bool		binary;			/* JOIN of two, made for a tree of such joins:
@@ -130,6 +141,8 @@ struct DdirRel
 extern DdirRel *ddir_rel_scan(Oid relid, bool is_view, Bitmapset *used, double rows);
 extern DdirRel *ddir_rel_constant(DdirRowType *type, List *rows);
 extern DdirRel *ddir_rel_map(DdirRel *input, List *quals, List *targets);
+extern DdirRel *ddir_rel_flatmap(DdirRel *input, List *targets, List *functions,
+								 bool values, bool ordinality, bool outer);
 extern DdirRel *ddir_rel_join(int n, DdirRel *const *inputs, List *equalities,
 							  List *quals, List *targets);
 extern DdirRel *ddir_rel_anti(DdirRel *left, DdirRel *right, List *equalities, List *quals);

@@ -6,9 +6,9 @@
  * The query is rewritten as for execution, so views are subqueries of it and
  * row security is conditions in it; then each query becomes a relation: FROM and
  * WHERE (from.c, outer.c, sublink.c, value.c), GROUP BY (group.c) or UNION
- * (setop.c), windows (window.c), the select list and DISTINCT, and LIMIT (topk.c).  Subqueries that
- * mention the query around them are lowered for all its rows at once (apply.c,
- * domain.c).  ORDER BY without LIMIT means nothing here.
+ * (setop.c), windows (window.c), the select list (srf.c) and DISTINCT, and LIMIT
+ * (topk.c).  Subqueries that mention the query around them are lowered for all its
+ * rows at once (apply.c, domain.c).  ORDER BY without LIMIT means nothing here.
  * optimize.c tidies up, finish.c makes sure that what is left can be built.
  *
  * Everything runs as the owner of the view, in a security-restricted context:
@@ -233,6 +233,42 @@ distinct_eqops(Query *query)
 	return eqops;
 }
 
+/*
+ * What is open, closed to the targets.  What is not seen may make rows of its
+ * own: ORDER BY a function that returns rows.
+ */
+DdirRel *
+ddir_lower_targets(DdirLevel *level, DdirFrom *from, List *targets, List *unseen)
+{
+	int			n = list_length(targets);
+
+	targets = ddir_lower_srfs(level, from, list_concat_copy(targets, unseen));
+	return ddir_from_close(level, from, list_truncate(targets, n));
+}
+
+/* Targets that are no columns of the result, but make rows. */
+List *
+ddir_query_unseen(const Query *query)
+{
+	List	   *columns = ddir_query_columns(query);
+	List	   *unseen = NIL;
+	ListCell   *lc;
+
+	foreach(lc, query->targetList)
+	{
+		if (!list_member_ptr(columns, lfirst(lc)) &&
+			expression_returns_set((Node *) lfirst_node(TargetEntry, lc)->expr))
+			unseen = lappend(unseen, lfirst(lc));
+	}
+	return unseen;
+}
+
+static Expr *
+lower_target(DdirLevel *level, DdirFrom *from, TargetEntry *tle)
+{
+	return ddir_lower_values(level, from, ddir_lower_fold(level, tle->expr));
+}
+
 static DdirRel *
 lower_select(DdirLevel *level)
 {
@@ -245,16 +281,18 @@ lower_select(DdirLevel *level)
 	else
 	{
 		List	   *targets = NIL;
+		List	   *unseen = NIL;
 		ListCell   *lc;
 
 		foreach(lc, ddir_query_columns(query))
 		{
-			TargetEntry *tle = lfirst_node(TargetEntry, lc);
-
-			targets = lappend(targets,
-							  ddir_lower_values(level, from, ddir_lower_fold(level, tle->expr)));
+			targets = lappend(targets, lower_target(level, from, lfirst(lc)));
 		}
-		rel = ddir_from_close(level, from, targets);
+		foreach(lc, ddir_query_unseen(query))
+		{
+			unseen = lappend(unseen, lower_target(level, from, lfirst(lc)));
+		}
+		rel = ddir_lower_targets(level, from, targets, unseen);
 	}
 	if (query->distinctClause && !query->hasDistinctOn)
 		rel = ddir_lower_distinct(level, rel, distinct_eqops(query));
@@ -297,6 +335,7 @@ ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKi
 	query = ddir_split_windows(query);
 	level = ddir_level_make(run, parent, query, kind);
 
+	ddir_inline_functions(level);
 	ddir_flatten_groups(query);
 	query->targetList = (List *) ddir_flatten_join_aliases(query, (Node *) query->targetList);
 	query->jointree = (FromExpr *) ddir_flatten_join_aliases(query, (Node *) query->jointree);
@@ -307,6 +346,8 @@ ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKi
 
 		if (rte->lateral && rte->rtekind == RTE_SUBQUERY)
 			rte->subquery = (Query *) ddir_flatten_join_aliases(query, (Node *) rte->subquery);
+		if (rte->lateral && rte->rtekind == RTE_FUNCTION)
+			rte->functions = (List *) ddir_flatten_join_aliases(query, (Node *) rte->functions);
 		if (rte->lateral && rte->rtekind == RTE_VALUES)
 			rte->values_lists = (List *) ddir_flatten_join_aliases(query,
 																   (Node *) rte->values_lists);

@@ -2,7 +2,7 @@
  *
  * lowering.h
  *	  What the files that lower a Query share (lower.c, from.c, outer.c,
- *	  sublink.c, value.c, apply.c, domain.c, group.c, setop.c, window.c,
+ *	  sublink.c, value.c, apply.c, domain.c, group.c, srf.c, setop.c, window.c,
  *	  topk.c, finish.c).
  *
  * While a FROM clause is lowered it is *open*: a list of inputs yet to be
@@ -165,6 +165,10 @@ extern Expr *ddir_make_agg(Oid fnoid, Expr *arg, Expr *filter);
 /* rel's rows without duplicates; eqops: of its columns, 0 = the type's own */
 extern DdirRel *ddir_lower_distinct(DdirLevel *level, DdirRel *rel, List *eqops);
 
+extern List *ddir_query_unseen(const Query *query);
+extern DdirRel *ddir_lower_targets(DdirLevel *level, DdirFrom *from, List *targets,
+								   List *unseen);
+
 /* from.c */
 extern DdirFrom *ddir_lower_from(DdirLevel *level);
 
@@ -315,6 +319,17 @@ extern Expr *ddir_lower_values(DdirLevel *level, DdirFrom *from, Expr *expr);
 
 /* the aggregate of one row's value, of which there is no other */
 extern bool ddir_is_single_agg(Oid fnoid);
+
+/* srf.c */
+/* Functions in FROM that are queries in SQL become subqueries. */
+extern void ddir_inline_functions(DdirLevel *level);
+
+/*
+ * Join what is open with the rows that the functions of an entry return; with
+ * NULLs where they return none, if "outer".
+ */
+extern void ddir_lower_functions(DdirLevel *level, int rti, DdirFrom *from, bool outer);
+extern List *ddir_lower_srfs(DdirLevel *level, DdirFrom *from, List *exprs);
 
 /* group.c */
 extern DdirRel *ddir_lower_group(DdirLevel *level, DdirFrom *from);

@@ -714,6 +714,8 @@ same_rel(const DdirRel *a, const DdirRel *b)
 			return false;
 	return ddir_rowtype_equal(a->type, b->type) && equal(a->constants, b->constants) &&
 		equal(a->quals, b->quals) && equal(a->targets, b->targets) &&
+		equal(a->functions, b->functions) && a->values == b->values &&
+		a->ordinality == b->ordinality && a->outer == b->outer &&
 		equal(a->aggs, b->aggs) && same_keys(a->keys, b->keys) &&
 		same_equalities(a->equalities, b->equalities) && same_order(a->order, b->order) &&
 		equal(a->frame, b->frame) && equal(a->funcs, b->funcs);

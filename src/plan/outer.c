@@ -33,6 +33,9 @@
  *	R'	(d, columns of R)	the domain joined with R on all conditions
  *	N	(d, NULLs)			the bindings that R' does not have
  *
+ * A function without a condition is a flat map (srf.c), which has a row of NULLs
+ * where it returns none.
+ *
  * A full join is the left join, and the rows of R that have no match in L.  If it
  * is made for each binding of a domain, both sides have it, and are equal in it.
  *
@@ -47,6 +50,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 
@@ -376,6 +380,13 @@ lower_bound_right(DdirLevel *level, OnClause *on, List *conjuncts, List *lateral
 	ddir_from_add_quals(level, right, rest);
 }
 
+static bool
+is_function(DdirLevel *level, Node *node)
+{
+	return IsA(node, RangeTblRef) &&
+		rt_fetch(((RangeTblRef *) node)->rtindex, level->query->rtable)->rtekind == RTE_FUNCTION;
+}
+
 /*
  * Left join, added to an empty FROM or one of a domain.
  *
@@ -415,6 +426,12 @@ ddir_lower_outer(DdirLevel *level, Node *left_node, Node *right_node, Node *on_n
 	sort_on(&on, conjuncts, left_rels, right_rels);
 
 	ddir_lower_node(level, left_node, left_quals, nonnull, left);
+	if (lateral && conjuncts == NIL && is_function(level, right_node))
+	{
+		ddir_lower_functions(level, ((RangeTblRef *) right_node)->rtindex, left, true);
+		ddir_from_add_quals(level, left, above);
+		return;
+	}
 	if (on.mixed || lateral)
 		lower_bound_right(level, &on, conjuncts, lateral, left, left_rels, right, right_node);
 	else

@@ -12,9 +12,10 @@
  * reads its input instead.  So a relation made again is found together with
  * where its old columns are now ("Pruned").
  *
- * Not dropped: keys of a Reduce, which make the groups, and columns of a
- * Threshold, a TopK and a Window, which make rows the same, or order them.  Scans keep their
- * columns' numbers, and are told which are used.
+ * Not dropped: keys of a Reduce, which make the groups, columns of a
+ * Threshold, a TopK and a Window, which make rows the same, or order them, and
+ * those of a FlatMap's functions.  Scans keep their columns' numbers, and are told
+ * which are used.
  *
  * src/plan/prune.c
  *
@@ -146,6 +147,14 @@ propagate(PruneContext *cx, Pruned *p)
 					need_expr(cx, rel, lfirst(lc));
 			}
 			break;
+		case DDIR_REL_FLATMAP:
+			need_expr(cx, rel, rel->functions);
+			foreach(lc, rel->targets)
+			{
+				if (bms_is_member(foreach_current_index(lc) + 1, p->needed))
+					need_expr(cx, rel, lfirst(lc));
+			}
+			break;
 		case DDIR_REL_ANTI:
 			need_all(cx, rel, 0, p->needed);
 			break;
@@ -261,6 +270,20 @@ skip_map(Pruned *p, Pruned *input, List *targets)
 		if (p->column[i] != 0)
 			p->column[i] = list_nth_node(Var, targets, p->column[i] - 1)->varattno;
 	p->rel = input->rel;
+}
+
+static void
+remake_flatmap(PruneContext *cx, Pruned *p)
+{
+	DdirRel    *old = p->old;
+	List	   *targets = moved_targets(cx, p);
+	int			dropped = list_length(old->targets) - list_length(targets);
+
+	for (int i = list_length(old->targets); i < old->type->natts; i++)
+		p->column[i] = i + 1 - dropped;
+	p->rel = ddir_rel_flatmap(pruned_of(cx, old->input[0])->rel, targets,
+							  moved(cx, old, old->functions), old->values, old->ordinality,
+							  old->outer);
 }
 
 static void
@@ -426,6 +449,9 @@ remake(PruneContext *cx, Pruned *p)
 				return;
 			}
 			p->rel = ddir_rel_map(inputs[0], moved(cx, old, old->quals), targets);
+			break;
+		case DDIR_REL_FLATMAP:
+			remake_flatmap(cx, p);
 			break;
 		case DDIR_REL_JOIN:
 			targets = moved_targets(cx, p);

@@ -22,6 +22,7 @@
 #include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -134,15 +135,6 @@ ddir_agg_method(const Aggref *ref)
 {
 	AggInfo		info;
 
-	if (ref->aggkind != AGGKIND_NORMAL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("aggregate %s cannot be maintained incrementally",
-						format_procedure(ref->aggfnoid)),
-				 ref->aggkind == AGGKIND_HYPOTHETICAL ?
-				 errdetail("It is a hypothetical-set aggregate.") :
-				 errdetail("It is an ordered-set aggregate."),
-				 errhint("Compute it in the queries that read the view.")));
 	if (ddir_accum_final(ref->aggfnoid))
 		return DDIR_AGG_FOLD;
 	agg_info(ref->aggfnoid, &info);
@@ -152,6 +144,12 @@ ddir_agg_method(const Aggref *ref)
 	if (OidIsValid(info.finalfn))
 		check_function(ref, info.finalfn);
 	return DDIR_AGG_RECOMPUTE;
+}
+
+bool
+ddir_agg_direct_varies(const Aggref *ref)
+{
+	return contain_var_clause((Node *) ref->aggdirectargs);
 }
 
 bool

@@ -14,7 +14,8 @@
  *				  (pg_aggregate.aggsortop), over an arrangement in that order
  *	recompute	- the aggregate's own functions, over the group's rows in an
  *				  arrangement, in the order of the rows' images where the
- *				  query leaves it free
+ *				  query leaves it free; ordered-set and hypothetical-set
+ *				  aggregates are always of this kind
  *
  * What is folded.  Rows of port p have the type fold_type[p]: first the
  * group's key columns (nkeys of them, on every port), then arguments and
@@ -34,7 +35,10 @@
  *	RECOMPUTE	- the image of all of ref->args in their order (the arguments,
  *				  then those that are there for ORDER BY or DISTINCT only); of
  *				  rows where the FILTER is true.  Not distinct: recomputing drops
- *				  duplicates itself
+ *				  duplicates itself.  If the direct arguments of an ordered-set
+ *				  aggregate vary by group (ddir_agg_direct_varies), they come
+ *				  next, and then the FILTER, if there is one: of all rows, as a
+ *				  group may have none for which it is true
  *	label		- the image of the key columns
  *
  * arr_type[k] is the type of the image alone.  If the key is not exact
@@ -114,6 +118,9 @@ extern DdirAggMethod ddir_agg_method(const Aggref *ref);
  * another.
  */
 extern bool ddir_agg_needs_distinct(const Aggref *ref);
+
+/* Are the direct arguments of the call something of the group? */
+extern bool ddir_agg_direct_varies(const Aggref *ref);
 
 /*
  * For SEEK: the "<" operator of the order, and whether the arrangement has the

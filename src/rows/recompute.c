@@ -7,6 +7,9 @@
  * and its like), so there is a stand-in for the executor's node, with nothing
  * in it but what those calls look at.
  *
+ * Direct arguments of ordered-set aggregates are columns of every row, of which
+ * the first row's are taken, or expressions without columns.
+ *
  * Memory: the state of a group is in the stand-in's aggregate context, a
  * call's garbage in its temporary one, rows that wait to be sorted in one of
  * their own; all emptied with each group.
@@ -37,6 +40,7 @@
 #include "utils/syscache.h"
 
 #include "base/compat.h"
+#include "rows/agg.h"
 #include "rows/recompute.h"
 
 /* A row kept for sorting. */
@@ -59,7 +63,7 @@ struct DdirRecompute
 	bool	   *isnull;
 
 	/* the call */
-	int			nargs;
+	int			nargs;			/* of a transition */
 	Oid			transtype;
 	int16		translen;
 	bool		transbyval;
@@ -68,10 +72,19 @@ struct DdirRecompute
 	FmgrInfo	transfn;
 	FmgrInfo	finalfn;
 	bool		has_finalfn;
-	int			nfinalargs;		/* with the state */
+	int			nfinalargs;		/* with the state and direct arguments */
 	int16		reslen;
 	bool		resbyval;
 	FunctionCallInfo fcinfo;	/* of the transition function */
+
+	/* direct arguments: columns from "direct_col" on, or expressions */
+	int			ndirect;
+	int			direct_col;		/* -1: expressions */
+	ExprState **direct_expr;
+	int16	   *direct_len;
+	bool	   *direct_byval;
+	int			filter_col;		/* rows where it is not true only have those;
+								 * or -1 */
 
 	/* the order of rows; duplicates in these columns go if "distinct" */
 	int			nsort;
@@ -89,6 +102,9 @@ struct DdirRecompute
 	Datum		state;
 	bool		state_null;
 	bool		no_state;		/* the first value will be it */
+	bool		direct_known;
+	Datum	   *direct;
+	bool	   *direct_null;
 };
 
 /* ----
@@ -116,13 +132,16 @@ look_up(DdirRecompute *r, Oid *argtypes)
 	Form_pg_aggregate form;
 	Datum		init;
 	Expr	   *expr;
+	int			nargs;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for aggregate %u", aggfnoid);
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
-	r->nargs = get_aggregate_argtypes(r->ref, argtypes);
+	nargs = get_aggregate_argtypes(r->ref, argtypes);
+	r->ndirect = list_length(r->ref->aggdirectargs);
+	r->nargs = AGGKIND_IS_ORDERED_SET(r->ref->aggkind) ? list_length(r->ref->args) : nargs;
 	r->transtype = resolve_aggregate_transtype(aggfnoid, form->aggtranstype,
-											   argtypes, r->nargs);
+											   argtypes, nargs);
 	r->ref->aggtranstype = r->transtype;
 	get_typlenbyval(r->transtype, &r->translen, &r->transbyval);
 	get_typlenbyval(r->ref->aggtype, &r->reslen, &r->resbyval);
@@ -131,14 +150,14 @@ look_up(DdirRecompute *r, Oid *argtypes)
 	if (!r->init_null)
 		r->init = init_value(init, r->transtype);
 
-	build_aggregate_transfn_expr(argtypes, r->nargs, 0, r->ref->aggvariadic,
+	build_aggregate_transfn_expr(argtypes, nargs, r->ndirect, r->ref->aggvariadic,
 								 r->transtype, r->ref->inputcollid,
 								 form->aggtransfn, InvalidOid, &expr, NULL);
 	fmgr_info_cxt(form->aggtransfn, &r->transfn, r->cxt);
 	fmgr_info_set_expr((Node *) expr, &r->transfn);
 
 	r->has_finalfn = OidIsValid(form->aggfinalfn);
-	r->nfinalargs = form->aggfinalextra ? r->nargs + 1 : 1;
+	r->nfinalargs = (form->aggfinalextra ? nargs : r->ndirect) + 1;
 	if (r->has_finalfn)
 	{
 		build_aggregate_finalfn_expr(argtypes, r->nfinalargs, r->transtype,
@@ -150,8 +169,33 @@ look_up(DdirRecompute *r, Oid *argtypes)
 	ReleaseSysCache(tuple);
 }
 
+static void
+prepare_direct(DdirRecompute *r)
+{
+	bool		varies = ddir_agg_direct_varies(r->ref);
+	ListCell   *lc;
+
+	r->direct = palloc0(sizeof(Datum) * r->ndirect + 1);
+	r->direct_null = palloc0(sizeof(bool) * r->ndirect + 1);
+	r->direct_expr = palloc0(sizeof(ExprState *) * r->ndirect + 1);
+	r->direct_len = palloc0(sizeof(int16) * r->ndirect + 1);
+	r->direct_byval = palloc0(sizeof(bool) * r->ndirect + 1);
+	r->direct_col = varies ? r->skip + list_length(r->ref->args) : -1;
+	r->filter_col = varies && r->ref->aggfilter ? r->direct_col + r->ndirect : -1;
+	foreach(lc, r->ref->aggdirectargs)
+	{
+		int			i = foreach_current_index(lc);
+
+		get_typlenbyval(exprType(lfirst(lc)), &r->direct_len[i], &r->direct_byval[i]);
+		if (!varies)
+			r->direct_expr[i] = ExecInitExpr(expression_planner(lfirst(lc)), NULL);
+	}
+}
+
 /*
  * DISTINCT sorts by all its columns, of which those of ORDER BY are the first.
+ * An ordered-set aggregate sorts by itself; given rows in its order, it leaves
+ * those that are equal in theirs.
  */
 static void
 prepare_sort(DdirRecompute *r)
@@ -216,9 +260,6 @@ ddir_recompute_make(MemoryContext cxt, const Aggref *ref, const DdirRowType *typ
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	DdirRecompute *r = palloc0(sizeof(DdirRecompute));
 
-	if (type->natts != skip + list_length(ref->args))
-		elog(ERROR, "an aggregate of %d columns cannot read rows of %d",
-			 list_length(ref->args), type->natts);
 	r->cxt = cxt;
 	r->rows_cxt = AllocSetContextCreate(cxt, "ddir recomputed rows", ALLOCSET_DEFAULT_SIZES);
 	r->ref = copyObject((Aggref *) ref);
@@ -229,10 +270,15 @@ ddir_recompute_make(MemoryContext cxt, const Aggref *ref, const DdirRowType *typ
 	look_up(r, argtypes);
 	if (r->nargs > list_length(ref->args))
 		elog(ERROR, "an aggregate of %d arguments has %d", r->nargs, list_length(ref->args));
+	prepare_direct(r);
+	if (type->natts != skip + list_length(ref->args) + (r->direct_col < 0 ? 0 : r->ndirect) +
+		(r->filter_col < 0 ? 0 : 1))
+		elog(ERROR, "an aggregate of %d columns cannot read rows of %d",
+			 list_length(ref->args), type->natts);
 
 	/* the function may have become strict since the aggregate was made */
 	if (r->transfn.fn_strict && r->init_null &&
-		(r->nargs < 1 || !IsBinaryCoercible(argtypes[0], r->transtype)))
+		(r->nargs < 1 || !IsBinaryCoercible(argtypes[r->ndirect], r->transtype)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
 				 errmsg("aggregate %u needs to have compatible input type and transition type",
@@ -328,6 +374,43 @@ advance(DdirRecompute *r, const Datum *args, const bool *argnull)
 	MemoryContextSwitchTo(old);
 }
 
+/* The direct arguments, in the group's memory: of any row, or of none. */
+static void
+set_direct(DdirRecompute *r, const Datum *values, const bool *isnull)
+{
+	MemoryContext old;
+
+	if (r->direct_known)
+		return;
+	old = MemoryContextSwitchTo(state_context(r));
+	for (int i = 0; i < r->ndirect; i++)
+	{
+		Datum		value = (Datum) 0;
+		bool		null = true;
+
+		if (r->direct_col < 0)
+			value = ExecEvalExprSwitchContext(r->direct_expr[i], r->node->tmpcontext, &null);
+		else if (values)
+		{
+			value = values[r->direct_col + i];
+			null = isnull[r->direct_col + i];
+		}
+		r->direct[i] = null ? (Datum) 0 : datumCopy(value, r->direct_byval[i], r->direct_len[i]);
+		r->direct_null[i] = null;
+	}
+	MemoryContextSwitchTo(old);
+	r->direct_known = true;
+}
+
+/* Is the row one that the aggregate takes? */
+static bool
+take_row(DdirRecompute *r, const Datum *values, const bool *isnull)
+{
+	set_direct(r, values, isnull);
+	return r->filter_col < 0 ||
+		(!isnull[r->filter_col] && DatumGetBool(values[r->filter_col]));
+}
+
 static void
 advance_times(DdirRecompute *r, const Datum *values, const bool *isnull, int64 times)
 {
@@ -379,6 +462,8 @@ collect(DdirRecompute *r, const DdirRowSource *rows, int64 *n)
 		SortRow    *row;
 
 		CHECK_FOR_INTERRUPTS();
+		if (!take_row(r, r->values, r->isnull))
+			continue;
 		if (*n == cap)
 		{
 			cap *= 2;
@@ -426,7 +511,8 @@ run_in_order(DdirRecompute *r, const DdirRowSource *rows)
 		MemoryContextReset(r->rows_cxt);
 		if (!rows->next(rows->ctx, r->rows_cxt, r->values, r->isnull, &times))
 			break;
-		advance_times(r, r->values, r->isnull, times);
+		if (take_row(r, r->values, r->isnull))
+			advance_times(r, r->values, r->isnull, times);
 	}
 }
 
@@ -448,6 +534,7 @@ begin(DdirRecompute *r)
 	r->node->curpertrans = NULL;
 	r->node->curperagg = NULL;
 	MemoryContextReset(r->rows_cxt);
+	r->direct_known = false;
 	r->state_null = r->init_null;
 	r->no_state = r->init_null;
 	r->state = (Datum) 0;
@@ -465,12 +552,15 @@ static bool
 finish(DdirRecompute *r, Datum *value)
 {
 	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS + 1);
-	bool		anynull = r->state_null || r->nfinalargs > 1;
+	bool		anynull = r->state_null || r->nfinalargs > r->ndirect + 1;
 	MemoryContext old;
 
 	*value = r->state;
 	if (!r->has_finalfn)
 		return !r->state_null;
+	set_direct(r, NULL, NULL);
+	for (int i = 0; i < r->ndirect; i++)
+		anynull = anynull || r->direct_null[i];
 	if (r->finalfn.fn_strict && anynull)
 		return false;
 
@@ -482,8 +572,8 @@ finish(DdirRecompute *r, Datum *value)
 	fcinfo->args[0].isnull = r->state_null;
 	for (int i = 1; i < r->nfinalargs; i++)
 	{
-		fcinfo->args[i].value = (Datum) 0;
-		fcinfo->args[i].isnull = true;
+		fcinfo->args[i].value = i <= r->ndirect ? r->direct[i - 1] : (Datum) 0;
+		fcinfo->args[i].isnull = i > r->ndirect || r->direct_null[i - 1];
 	}
 	r->node->curperagg = &r->peragg;
 	*value = FunctionCallInvoke(fcinfo);

@@ -34,8 +34,8 @@ typedef struct DdirRowSource
 } DdirRowSource;
 
 /*
- * Columns of the rows: "skip" others, then ref->args.  Needs a transaction;
- * what it keeps is in cxt.
+ * Columns of the rows: "skip" others, then what agg.h says of RECOMPUTE.  Needs
+ * a transaction; what it keeps is in cxt.
  */
 extern DdirRecompute *ddir_recompute_make(MemoryContext cxt, const Aggref *ref,
 										  const DdirRowType *type, int skip);

@@ -494,6 +494,31 @@ work_to_fail(DdirArena *root)
 	ddir_deltas_append(&e, &d);
 }
 
+/* What is left of a run is as it was, and it goes on from there. */
+static void
+truncating(DdirArena *root)
+{
+	for (int keyed = 0; keyed < 2; keyed++)
+	{
+		DdirDeltas	d;
+		uint64_t	later = 7;
+
+		ddir_deltas_init(&d, root, 1, keyed);
+		ddir_deltas_truncate(&d, 0);
+		ddir_deltas_push(&d, "k", 1, "one", 3, NULL, 1);
+		ddir_deltas_push(&d, "key", 3, "second", 6, &later, -2);
+		ddir_deltas_truncate(&d, 1);
+		ddir_deltas_push(&d, "kk", 2, "zwei", 4, NULL, 3);
+		ddir_check(d.n == 2 && d.diff[0] == 1 && d.diff[1] == 3);
+		ddir_check(ddir_lane_ref(&d.val, 1).len == 4 && memcmp(ddir_lane_ref(&d.val, 1).p, "zwei", 4) == 0);
+		ddir_check(!keyed || ddir_lane_ref(&d.key, 1).len == 2);
+		ddir_check(ddir_deltas_time(&d, 1)[0] == d.at.c[0]);
+		ddir_deltas_truncate(&d, 0);
+		ddir_check(d.n == 0 && d.val.len == 0 && d.time == NULL);
+		ddir_deltas_free(&d);
+	}
+}
+
 static void
 failing(DdirArena *root)
 {
@@ -512,6 +537,7 @@ main(int argc, char **argv)
 		UNIT_CASE(splitting),
 		UNIT_CASE(functions),
 		UNIT_CASE(limits),
+		UNIT_CASE(truncating),
 		UNIT_CASE(failing),
 	};
 

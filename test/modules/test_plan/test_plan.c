@@ -394,6 +394,44 @@ put_topk(StringInfo out, const DdirRel *rel, List *context, const char *from)
 						 rel->ties ? "rank" : "place", rel->offset, rel->limit);
 }
 
+/* (columns kept, then those of the functions) */
+static void
+put_flatmap(StringInfo out, const DdirRel *rel, List *context, const char *from)
+{
+	int			a = list_length(rel->targets);
+	ListCell   *lc;
+
+	put_targets(out, context, rel->targets);
+	if (rel->values)
+	{
+		foreach(lc, rel->functions)
+			appendStringInfo(out, "%s %s AS c%d", a > 0 ? "," : "",
+							 text_of(context, lfirst_node(RangeTblFunction, lc)->funcexpr), ++a);
+		appendStringInfoString(out, from);
+		return;
+	}
+	for (; a < rel->type->natts; a++)
+		appendStringInfo(out, "%s f.c%d", a > 0 ? "," : "", a + 1);
+	appendStringInfo(out, "%s %s JOIN LATERAL ROWS FROM (", from, rel->outer ? "LEFT" : "CROSS");
+	foreach(lc, rel->functions)
+	{
+		RangeTblFunction *function = lfirst_node(RangeTblFunction, lc);
+		int			n = list_length(function->funccoltypes);
+
+		appendStringInfo(out, "%s%s", foreach_current_index(lc) ? ", " : "",
+						 text_of(context, function->funcexpr));
+		for (int i = 0; i < n; i++)
+			appendStringInfo(out, "%s%s %s%s", i ? ", " : " AS (",
+							 quote_identifier(strVal(list_nth(function->funccolnames, i))),
+							 format_type_be(list_nth_oid(function->funccoltypes, i)),
+							 i + 1 == n ? ")" : "");
+	}
+	appendStringInfo(out, ")%s AS f(", rel->ordinality ? " WITH ORDINALITY" : "");
+	for (a = list_length(rel->targets); a < rel->type->natts; a++)
+		appendStringInfo(out, "%sc%d", a > list_length(rel->targets) ? ", " : "", a + 1);
+	appendStringInfo(out, ")%s", rel->outer ? " ON true" : "");
+}
+
 static int
 position_of(List *rels, const DdirRel *rel)
 {
@@ -441,6 +479,9 @@ put_rel(StringInfo out, List *rels, const DdirRel *rel)
 			break;
 		case DDIR_REL_CONSTANT:
 			put_constant(out, rel);
+			break;
+		case DDIR_REL_FLATMAP:
+			put_flatmap(out, rel, context, from.data);
 			break;
 		case DDIR_REL_MAP:
 		case DDIR_REL_JOIN:
