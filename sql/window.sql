@@ -121,6 +121,11 @@ CREATE MATERIALIZED VIEW v_running USING ddir AS
 CREATE MATERIALIZED VIEW v_running_rows USING ddir AS
 	SELECT id, sum(x) OVER v, stddev_pop(id) OVER v, row_number() OVER v
 	  FROM big WINDOW v AS (PARTITION BY g ORDER BY x NULLS FIRST ROWS UNBOUNDED PRECEDING);
+CREATE MATERIALIZED VIEW v_moving USING ddir AS
+	SELECT id, avg(x) OVER v, sum(x / 3.0) OVER v AS n, sum(x) FILTER (WHERE x % 4 <> 0) OVER v AS f, count(*) OVER v,
+		   first_value(id) OVER v, last_value(s) OVER v, avg(x) OVER w AS others, first_value(x) OVER w AS next
+	  FROM big WINDOW v AS (PARTITION BY g ORDER BY x, id ROWS BETWEEN 6 PRECEDING AND 1 FOLLOWING),
+	  w AS (ORDER BY id ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING EXCLUDE CURRENT ROW);
 \i test/sql/check_all.sql
 INSERT INTO big VALUES (3001, 0, 9999, 'z'), (3002, 1, 9999, 'a'), (3003, 0, 9999, 'z');
 \i test/sql/check_all.sql

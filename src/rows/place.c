@@ -30,19 +30,26 @@
 /* Rows that lag and lead may look away from the current one. */
 #define SHIFT_MAX 1000
 
+/* Rows of a moving frame, which is looked at as a whole for each row. */
+#define MOVING_MAX 64
+
 typedef enum PlaceKind
 {
 	PLACE_ROW_NUMBER,
 	PLACE_RANK,
 	PLACE_DENSE_RANK,
 	PLACE_SHIFT,				/* lag, lead */
-	PLACE_RUNNING				/* an aggregate */
+	PLACE_RUNNING,				/* an aggregate of all rows so far */
+	PLACE_MOVING,				/* one of some rows around */
+	PLACE_FIRST,				/* first_value, last_value of them */
+	PLACE_LAST
 } PlaceKind;
 
 typedef struct PlaceFunc
 {
 	PlaceKind	kind;
 	int			column;			/* of the argument, from 0; -1: none */
+	DdirFetch  *fetch;			/* of it and the filter from other rows */
 	/* SHIFT */
 	int			shift;			/* rows on; below zero: back */
 	int			default_column; /* or -1 */
@@ -63,6 +70,10 @@ typedef struct Places
 	DdirOrderTypes *order;
 	bool		by_row;			/* frames end at the current row, not its
 								 * peers */
+	int			lo;				/* rows of a moving frame, from the current
+								 * one */
+	int			hi;
+	bool		not_this;		/* without that one */
 	int			nfuncs;
 	PlaceFunc  *func;
 	Size		rows_at;		/* in the state: the number of rows */
@@ -111,6 +122,36 @@ is_running(const WindowClause *frame)
 		!(frame->frameOptions & FRAMEOPTION_EXCLUSION);
 }
 
+/* A bound of a frame of rows, from the current row. */
+static bool
+moving_bound(int options, int shift, const Node *offset, int *rows)
+{
+	const Const *k = (const Const *) offset;
+
+	*rows = 0;
+	if (options & (FRAMEOPTION_START_CURRENT_ROW << shift))
+		return true;
+	if (!(options & ((FRAMEOPTION_START_OFFSET_PRECEDING | FRAMEOPTION_START_OFFSET_FOLLOWING) << shift)) ||
+		k == NULL || k->constisnull || DatumGetInt64(k->constvalue) < 0 ||
+		DatumGetInt64(k->constvalue) > MOVING_MAX)
+		return false;
+	*rows = (int) DatumGetInt64(k->constvalue);
+	if (options & (FRAMEOPTION_START_OFFSET_PRECEDING << shift))
+		*rows = -*rows;
+	return true;
+}
+
+/* Is it one of so many rows around the current one? */
+static bool
+is_moving(const WindowClause *frame, int *lo, int *hi)
+{
+	return (frame->frameOptions & FRAMEOPTION_ROWS) &&
+		!(frame->frameOptions & (FRAMEOPTION_EXCLUDE_GROUP | FRAMEOPTION_EXCLUDE_TIES)) &&
+		moving_bound(frame->frameOptions, 0, frame->startOffset, lo) &&
+		moving_bound(frame->frameOptions, 1, frame->endOffset, hi) &&
+		*hi - *lo <= MOVING_MAX;
+}
+
 /* How far lag or lead looks, and whether that is known. */
 static bool
 shift_of(const WindowFunc *f, int *shift)
@@ -147,9 +188,17 @@ place_kind(const WindowClause *frame, const WindowFunc *f, PlaceKind *kind)
 {
 	const DdirAccumFinal *final;
 	int			shift;
+	int			lo;
+	int			hi;
 
 	switch (f->winfnoid)
 	{
+		case F_FIRST_VALUE:
+			*kind = PLACE_FIRST;
+			return is_moving(frame, &lo, &hi) && IsA(linitial(f->args), Var);
+		case F_LAST_VALUE:
+			*kind = PLACE_LAST;
+			return is_moving(frame, &lo, &hi) && IsA(linitial(f->args), Var);
 		case F_ROW_NUMBER:
 			*kind = PLACE_ROW_NUMBER;
 			return true;
@@ -167,10 +216,15 @@ place_kind(const WindowClause *frame, const WindowFunc *f, PlaceKind *kind)
 		*kind = PLACE_SHIFT;
 		return shift_of(f, &shift) && IsA(linitial(f->args), Var);
 	}
-	*kind = PLACE_RUNNING;
 	final = ddir_accum_final(f->winfnoid);
-	return final && is_flat(final->kind) && is_running(frame) &&
-		(f->args == NIL || IsA(linitial(f->args), Var)) && list_length(f->args) <= 1;
+	if (final == NULL || list_length(f->args) > 1 ||
+		(f->args && !IsA(linitial(f->args), Var)))
+		return false;
+	*kind = is_moving(frame, &lo, &hi) ? PLACE_MOVING : PLACE_RUNNING;
+	/* none of these can raise an error, for which there would be no place */
+	if (*kind == PLACE_MOVING)
+		return is_flat(final->kind) || final->kind == DDIR_ACCUM_NUMERIC;
+	return is_flat(final->kind) && is_running(frame);
 }
 
 bool
@@ -204,6 +258,14 @@ image_of(const Places *p, DdirRef val)
 	return val;
 }
 
+/* What a function needs of another row, into p->other. */
+static void
+fetch(const Places *p, const PlaceFunc *f, DdirRef val)
+{
+	if (f->fetch && !ddir_fetch(f->fetch, image_of(p, val), p->other, p->other_null, p->scratch))
+		ddir_error(DDIR_ERROR_INTERNAL, "malformed row in an arrangement");
+}
+
 static void
 unpack(const Places *p, DdirRef val, Datum *values, bool *isnull)
 {
@@ -229,41 +291,86 @@ add_at(uint8 *state, Size at, int64 n)
 	memcpy(state + at, &n, sizeof(n));
 }
 
-/* The row in p->values, into the state's accumulators. */
+/* A row's values, into an accumulator of a state. */
 static void
-fold_row(Places *p, uint8 *state)
+fold(Places *p, const PlaceFunc *f, const Datum *values, const bool *isnull, void *state)
 {
 	DdirGroup	group = {.state = state};
 	DdirGroup  *groups = &group;
 	int64		diff = 1;
+	DdirAccumInput in = {
+		.n = 1,
+		.group = &groups,
+		.diff = &diff,
+		.stride = 1,
+		.offset = f->offset,
+		.cxt = p->scratch
+	};
 
+	if (f->filter >= 0 && (isnull[f->filter] || !DatumGetBool(values[f->filter])))
+		return;
+	if (f->column >= 0)
+	{
+		in.value = &values[f->column];
+		in.isnull = &isnull[f->column];
+	}
+	ddir_accum_fold(f->final->kind, &in);
+}
+
+/* The row in p->values, into the state's accumulators. */
+static void
+fold_row(Places *p, uint8 *state)
+{
 	for (int i = 0; i < p->nfuncs; i++)
 	{
-		PlaceFunc  *f = &p->func[i];
-		bool		filtered;
-		bool		isnull;
-		DdirAccumInput in = {
-			.n = 1,
-			.group = &groups,
-			.diff = &diff,
-			.stride = 1,
-			.offset = f->offset,
-			.cxt = p->scratch
-		};
-
-		if (f->kind != PLACE_RUNNING)
-			continue;
-		filtered = f->filter >= 0 && (p->isnull[f->filter] || !DatumGetBool(p->values[f->filter]));
-		if (filtered)
-			continue;
-		if (f->column >= 0)
-		{
-			isnull = p->isnull[f->column];
-			in.value = &p->values[f->column];
-			in.isnull = &isnull;
-		}
-		ddir_accum_fold(f->final->kind, &in);
+		if (p->func[i].kind == PLACE_RUNNING)
+			fold(p, &p->func[i], p->values, p->isnull, state);
 	}
+}
+
+/* Rows of the i-th peer's frame, from *from to *to. */
+static void
+moving_rows(const Places *p, const DdirPeers *peers, int64 i, int64 *from, int64 *to)
+{
+	*from = Max(i + p->lo, -(int64) peers->before);
+	*to = Min(i + p->hi, (int64) peers->n + peers->behind - 1);
+}
+
+static bool
+moving_result(Places *p, const PlaceFunc *f, const DdirPeers *peers, int64 i, Datum *value)
+{
+	void	   *accum = palloc0(ddir_accum_size(f->final->kind));
+	int64		from;
+	int64		to;
+
+	moving_rows(p, peers, i, &from, &to);
+	for (int64 at = from; at <= to; at++)
+	{
+		if (at == i && p->not_this)
+			continue;
+		fetch(p, f, peers->row[at]);
+		fold(p, f, p->other, p->other_null, accum);
+	}
+	return ddir_accum_result(f->final, accum, value);
+}
+
+/* The argument in the first or last row of the frame. */
+static bool
+end_value(Places *p, const PlaceFunc *f, const DdirPeers *peers, int64 i, Datum *value)
+{
+	int64		from;
+	int64		to;
+
+	moving_rows(p, peers, i, &from, &to);
+	if (p->not_this && from == i)
+		from++;
+	if (p->not_this && to == i)
+		to--;
+	if (from > to)
+		return false;
+	fetch(p, f, peers->row[f->kind == PLACE_FIRST ? from : to]);
+	*value = p->other[f->column];
+	return !p->other_null[f->column];
 }
 
 /* lag, lead: of the i-th peer, whose values are at hand */
@@ -275,7 +382,7 @@ shift_value(Places *p, const PlaceFunc *f, const DdirPeers *peers, int64 i,
 
 	if (at >= -(int64) peers->before && at < (int64) peers->n + peers->behind)
 	{
-		unpack(p, peers->row[at], p->other, p->other_null);
+		fetch(p, f, peers->row[at]);
 		*value = p->other[f->column];
 		*isnull = p->other_null[f->column];
 	}
@@ -331,6 +438,13 @@ run_row(const Run *run, int64 i)
 				break;
 			case PLACE_RUNNING:
 				*isnull = !ddir_accum_result(f->final, run->next + f->offset, value);
+				break;
+			case PLACE_MOVING:
+				*isnull = !moving_result(p, f, run->peers, i, value);
+				break;
+			case PLACE_FIRST:
+			case PLACE_LAST:
+				*isnull = !end_value(p, f, run->peers, i, value);
 				break;
 		}
 	}
@@ -434,6 +548,19 @@ make_shift(PlaceFunc *place, const WindowFunc *f)
 	}
 }
 
+/* Only these columns, each to its own place. */
+static DdirFetch *
+make_fetch(const Places *p, const PlaceFunc *f)
+{
+	int		   *to = palloc(sizeof(int) * (p->type->natts + 1));
+
+	if (f->column < 0 && f->filter < 0)
+		return NULL;
+	for (int i = 0; i < p->type->natts; i++)
+		to[i] = i == f->column || i == f->filter ? i : -1;
+	return ddir_fetch_make(p->type, to);
+}
+
 static void
 make_funcs(Places *p, const DdirWindowPlan *plan)
 {
@@ -451,6 +578,7 @@ make_funcs(Places *p, const DdirWindowPlan *plan)
 			elog(ERROR, "function %u is not one of places", f->winfnoid);
 		place->column = f->args && IsA(linitial(f->args), Var) ? column_of(linitial(f->args)) : -1;
 		place->filter = f->aggfilter ? column_of((Node *) f->aggfilter) : -1;
+		place->fetch = make_fetch(p, place);
 		switch (place->kind)
 		{
 			case PLACE_ROW_NUMBER:
@@ -476,6 +604,12 @@ make_funcs(Places *p, const DdirWindowPlan *plan)
 				place->offset = p->state_size;
 				p->state_size += ddir_accum_size(place->final->kind);
 				break;
+			case PLACE_MOVING:
+				place->final = ddir_accum_final(f->winfnoid);
+				break;
+			case PLACE_FIRST:
+			case PLACE_LAST:
+				break;
 		}
 	}
 }
@@ -494,6 +628,9 @@ ddir_places_make(MemoryContext cxt, const DdirWindowPlan *plan, DdirOrderTypes *
 	p->out_type = ddir_window_type(plan);
 	p->order = order;
 	p->by_row = (plan->frame->frameOptions & FRAMEOPTION_ROWS) != 0;
+	if (!is_moving(plan->frame, &p->lo, &p->hi))
+		p->lo = p->hi = 0;
+	p->not_this = (plan->frame->frameOptions & FRAMEOPTION_EXCLUDE_CURRENT_ROW) != 0;
 	make_funcs(p, plan);
 	n = p->type->natts + p->nfuncs + 1;
 	p->values = palloc0(sizeof(Datum) * n);
@@ -504,10 +641,18 @@ ddir_places_make(MemoryContext cxt, const DdirWindowPlan *plan, DdirOrderTypes *
 	{
 		const PlaceFunc *f = &p->func[i];
 
-		if (f->kind != PLACE_SHIFT)
-			continue;
-		fns.back = Max(fns.back, (uint32) Max(-f->shift, 0));
-		fns.ahead = Max(fns.ahead, (uint32) Max(f->shift, 0));
+		int			lo = 0;
+		int			hi = 0;
+
+		if (f->kind == PLACE_SHIFT)
+			lo = hi = f->shift;
+		else if (f->kind >= PLACE_MOVING)
+		{
+			lo = p->lo;
+			hi = p->hi;
+		}
+		fns.back = Max(fns.back, (uint32) Max(-lo, 0));
+		fns.ahead = Max(fns.ahead, (uint32) Max(hi, 0));
 	}
 	fns.state_size = p->state_size;
 	fns.order = places_order;

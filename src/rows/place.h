@@ -2,12 +2,13 @@
  *
  * place.h
  *	  Window functions that a row's place in the order decides: row_number,
- *	  rank, dense_rank, lag, lead, and running aggregates.
+ *	  rank, dense_rank, lag, lead, running and moving aggregates.
  *
  * They are had from rows around, and from a small state of all rows in front;
  * so the engine need not look at a whole partition when a row of it changes.
- * Running are aggregates of a frame from the first row to the current one, or
- * to its last peer, that have a native accumulator with nothing out of line.
+ * Running are aggregates of integers and booleans, of a frame from the first row
+ * to the current one or to its last peer; moving are those, and of numerics, of
+ * a few rows around the current one.
  *
  * The rows are in an arrangement in the window's order: a val is the order's
  * encoding (rows/key.h), then the row's image.  A result row is the row, then the
