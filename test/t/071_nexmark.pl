@@ -13,9 +13,6 @@ use Test::More;
 
 my $seed = 3;
 my %queries = Nexmark::queries();
-# these wait for window functions
-my @later = qw(q6 q9 q11 q18 q19);
-delete @queries{@later};
 
 my $node = DdirNode::start('nexmark');
 $node->safe_psql('postgres', Nexmark::load($seed));
