@@ -53,8 +53,8 @@ extern DdirSinkFns ddir_target_sink(DdirTarget *t);
 extern bool ddir_target_dirty(const DdirTarget *t); /* residue not empty */
 extern uint64 ddir_target_residue_rows(const DdirTarget *t);
 extern Size ddir_target_bytes(const DdirTarget *t);
-extern uint64 ddir_target_rows(const DdirTarget *t);	/* in the heap, as far as
-														 * the map knows */
+extern uint64 ddir_target_rows(const DdirTarget *t);	/* in the heap, as far
+														 * as the map knows */
 
 /* the first error, if any (image of ddir_error_rowtype) */
 extern bool ddir_target_error(const DdirTarget *t, int *sqlstate, char **message);

@@ -271,6 +271,7 @@ ddir_deltas_full(const DdirDeltas *d)
  * and rows order by (hash, val, time).
  */
 extern void ddir_deltas_consolidate(DdirDeltas *d);
+
 /* fill the hash lane of a run without keys as that does, in the order it is in */
 extern void ddir_deltas_hash_vals(DdirDeltas *d);
 

@@ -32,6 +32,7 @@ extern DdirNode *ddir_negate_create(DdirGraph *g, const char *label, DdirNode *i
  */
 extern DdirNode *ddir_arrange_create(DdirGraph *g, const char *label, DdirNode *in, DdirFunc f);
 extern DdirSpine *ddir_arrange_spine(DdirNode *arrange);
+
 /* the batch of the step being sealed; NULL if it is empty */
 extern DdirBatch *ddir_arrange_batch(DdirNode *arrange);
 extern const DdirDeltas *ddir_arrange_errors(DdirNode *arrange);
@@ -130,26 +131,30 @@ typedef struct DdirReduceFns
 {
 	void	   *ctx;
 	size_t		state_size;
+
 	/*
-	 * For keys that are not exact (equal bytes, different values): does the row
-	 * of this port belong to the group?  1 yes, 0 no, -1 failed.  A group just
-	 * made is given the row it was made for at once, before any other call,
-	 * and takes its values from it.  NULL: always.
+	 * For keys that are not exact (equal bytes, different values): does the
+	 * row of this port belong to the group?  1 yes, 0 no, -1 failed.  A group
+	 * just made is given the row it was made for at once, before any other
+	 * call, and takes its values from it.  NULL: always.
 	 */
 	int			(*same) (void *ctx, int port, DdirGroup *group, DdirRef val);
 	/* fold val[i] with diff[i] into group[i]; false: failed */
 	bool		(*fold) (void *ctx, int port, uint32_t n, DdirGroup *const *group,
 						 const DdirRef *val, const int64_t *diff);
+
 	/*
-	 * Append to out the row of each group, or to err its error, with the given
-	 * diff.  cursor[k] reads arrangement k as it was before the step (for old
-	 * output) or as it is.
+	 * Append to out the row of each group, or to err its error, with the
+	 * given diff.  cursor[k] reads arrangement k as it was before the step
+	 * (for old output) or as it is.
 	 */
 	bool		(*emit) (void *ctx, uint32_t n, DdirGroup *const *group, int64_t diff,
 						 DdirCursor *cursor, DdirDeltas *out, DdirDeltas *err);
+
 	/*
-	 * Free what the state holds outside itself; may be NULL.  Not called after
-	 * an error: what a state holds must be in an arena that goes as well.
+	 * Free what the state holds outside itself; may be NULL.  Not called
+	 * after an error: what a state holds must be in an arena that goes as
+	 * well.
 	 */
 	void		(*drop) (void *ctx, void *state);
 } DdirReduceFns;
@@ -157,11 +162,12 @@ typedef struct DdirReduceFns
 typedef struct DdirReduceSpec
 {
 	int			nfold;
-	DdirNode *const *fold;
+	DdirNode   *const *fold;
 	const DdirFunc *keying;		/* nfold of them */
 	int			narr;
-	DdirNode *const *arr;
-	bool		global;			/* no key: the one group exists even without rows */
+	DdirNode   *const *arr;
+	bool		global;			/* no key: the one group exists even without
+								 * rows */
 	DdirReduceFns fns;
 } DdirReduceSpec;
 

@@ -38,6 +38,7 @@ extern size_t ddir_arena_bytes(DdirArena *arena);	/* children included */
 
 extern void *ddir_alloc(DdirArena *arena, size_t size);
 extern void *ddir_alloc0(DdirArena *arena, size_t size);
+
 /* p may be NULL (then as ddir_alloc); contents up to the lesser size stay */
 extern void *ddir_realloc(DdirArena *arena, void *p, size_t size);
 extern void ddir_free(void *p); /* p may be NULL */

@@ -79,24 +79,32 @@ typedef struct DdirFrontier
 
 /* empty: the end of time */
 extern void ddir_frontier_init(DdirFrontier *f, DdirArena *arena, int coords);
+
 /* the least frontier, {0} */
 extern void ddir_frontier_init_least(DdirFrontier *f, DdirArena *arena, int coords);
 extern void ddir_frontier_copy(DdirFrontier *dst, const DdirFrontier *src);
 extern void ddir_frontier_free(DdirFrontier *f);
+
 /* drop t if it is beyond f, else add it and drop what is beyond t */
 extern void ddir_frontier_insert(DdirFrontier *f, const uint64_t *t);
+
 /* some element is le t */
 extern bool ddir_frontier_beyond(const DdirFrontier *f, const uint64_t *t);
+
 /* a <= b: every element of b is beyond a */
 extern bool ddir_frontier_le(const DdirFrontier *a, const DdirFrontier *b);
 extern bool ddir_frontier_equal(const DdirFrontier *a, const DdirFrontier *b);
+
 /* dst := join (meet) of dst and src */
 extern void ddir_frontier_join(DdirFrontier *dst, const DdirFrontier *src);
 extern void ddir_frontier_meet(DdirFrontier *dst, const DdirFrontier *src);
+
 /* meet of all elements into out; false (out untouched) if f is empty */
 extern bool ddir_frontier_floor(const DdirFrontier *f, uint64_t *out);
+
 /* t := advance by f; unchanged when f is empty.  Returns whether t moved. */
 extern bool ddir_frontier_advance(const DdirFrontier *f, uint64_t *t);
+
 /* every coordinate of every element less one, not below zero */
 extern void ddir_frontier_step_back(DdirFrontier *dst, const DdirFrontier *src);
 

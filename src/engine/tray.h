@@ -71,10 +71,13 @@ typedef struct DdirTrays
 
 extern void ddir_trays_init(DdirTrays *t, DdirArena *arena);
 extern void ddir_trays_clear(DdirTrays *t); /* keeps "next" and the room */
+
 /* the run of a source, made on first use */
 extern DdirDeltas *ddir_trays_run(DdirTrays *t, uint32_t source);
+
 /* the open tray is t->next; event for it */
 extern void ddir_trays_event(DdirTrays *t, uint32_t source, DdirTrayEventKind kind);
+
 /* close the open tray and number it; an empty one takes no number */
 extern void ddir_trays_close(DdirTrays *t, uint64_t lsn, uint32_t xid, int64_t commit_time);
 extern const DdirTray *ddir_trays_find(const DdirTrays *t, uint64_t number);

@@ -324,7 +324,7 @@ ddir_rel_reduce(DdirRel *input, List *keys, List *aggs, bool global)
 	List	   *exprs = NIL;
 	ListCell   *lc;
 
-	if (global &&keys != NIL)
+	if (global && keys != NIL)
 		elog(ERROR, "a reduction to one row has keys");
 	foreach(lc, keys)
 	{

@@ -121,7 +121,7 @@ struct DdirRel
 	 */
 	List	   *keys;			/* of DdirGroupKey */
 	List	   *aggs;			/* of Aggref, arguments over input 0 */
-	bool global;				/* no GROUP BY: one row even over nothing */
+	bool		global;			/* no GROUP BY: one row even over nothing */
 
 	/* TOPK: of each group the rows from place "offset" on; WINDOW: order */
 	List	   *order;			/* of DdirOrderKey; columns */

@@ -705,7 +705,7 @@ same_order(List *a, List *b)
 static bool
 same_rel(const DdirRel *a, const DdirRel *b)
 {
-	if (a->kind != b->kind || a->ninputs != b->ninputs || a->global !=b->global ||
+	if (a->kind != b->kind || a->ninputs != b->ninputs || a->global != b->global ||
 		a->relid != b->relid || !bms_equal(a->used, b->used) ||
 		a->limit != b->limit || a->offset != b->offset || a->ties != b->ties)
 		return false;

@@ -32,6 +32,7 @@ extern void ddir_progress_write(const DdirProgress *p);
 
 extern void ddir_lagging_set(Oid view, XLogRecPtr frontier, const char *reason);
 extern void ddir_lagging_clear(Oid view);	/* InvalidOid: all */
+
 /* where the view stands; false and invalid if it is not recorded as lagging */
 extern bool ddir_lagging_frontier(Oid view, XLogRecPtr *frontier);
 

@@ -28,10 +28,13 @@
  * to write to (0: at work on nothing in particular).
  */
 extern volatile uint32 *ddir_stepping_open(Oid dbid);
+
 /* crashes in a row that this view was at work on in */
 extern int	ddir_stepping_crashes(Oid view);
+
 /* it came through: what was counted is forgotten */
 extern void ddir_stepping_clear(Oid view);
+
 /* a clean end; with forget, the file goes, too */
 extern void ddir_stepping_close(bool forget);
 

@@ -27,7 +27,7 @@ typedef struct State
 typedef struct Agg
 {
 	bool		inexact;		/* keys equal modulo 10 are not told apart */
-	bool global;
+	bool		global;
 	bool		min;
 	uint64_t	error_sum;		/* a group of this sum is an error */
 	bool		plain;			/* states own nothing: for cases that raise */

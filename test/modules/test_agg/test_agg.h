@@ -27,7 +27,7 @@ typedef struct Flow
 	List	   *keys;			/* Exprs over it */
 	List	   *eqops;
 	List	   *aggs;
-	bool global;
+	bool		global;
 	DdirNode   *source;
 	DdirRowType *out;
 	DdirAggPlan plan;
