@@ -56,6 +56,7 @@ struct DdirGraph
 	uint64_t	sealed;			/* ranks below are sealed in this step */
 	volatile uint32_t *current; /* where the tag of who is at work goes */
 	volatile uint32_t nowhere;
+	DdirArena  *making;			/* of an operator that is not complete */
 	DdirNode   *first;
 	DdirNode   *last_node;
 };
@@ -267,15 +268,22 @@ ddir_graph_cursor_now(const DdirGraph *g, DdirCursor *c, const DdirSpine *s)
  */
 
 static void
+edge_reserve(DdirNode *from, int more)
+{
+	int			cap = from->cap_edges ? from->cap_edges : 4;
+
+	while (cap < from->nedges + more)
+		cap *= 2;
+	if (cap == from->cap_edges)
+		return;
+	from->edge = ddir_realloc(from->arena, from->edge, cap * sizeof(DdirEdge));
+	from->cap_edges = cap;
+}
+
+static void
 edge_add(DdirNode *from, DdirNode *to, int port)
 {
-	if (from->nedges == from->cap_edges)
-	{
-		int			cap = from->cap_edges ? 2 * from->cap_edges : 4;
-
-		from->edge = ddir_realloc(from->arena, from->edge, cap * sizeof(DdirEdge));
-		from->cap_edges = cap;
-	}
+	ddir_assert(from->nedges < from->cap_edges);
 	from->edge[from->nedges].to = to;
 	from->edge[from->nedges].port = port;
 	from->nedges++;
@@ -305,33 +313,49 @@ ddir_node_create(DdirGraph *g, size_t size, const DdirNodeOps *ops,
 
 	ddir_check(g->state == GRAPH_IDLE);
 	ddir_assert(size >= sizeof(DdirNode));
-	for (int i = 0; i < nin; i++)
-		ddir_check(in[i]->graph == g);
 
-	g->state = GRAPH_BUSY;
-	arena = ddir_arena_create(g->arena, ops->name);
+	if (g->making)
+		ddir_arena_destroy(g->making);
+	g->making = NULL;
+	g->making = arena = ddir_arena_create(g->arena, ops->name);
 	node = ddir_alloc0(arena, size);
 	node->ops = ops;
 	node->graph = g;
 	node->arena = arena;
 	node->label = ddir_strdup(arena, label ? label : ops->name);
-	node->rank = g->next_rank++;
 	node->refs = 1;
 	node->fresh = true;
 	node->nin = nin;
 	node->in = ddir_alloc(arena, (nin + 1) * sizeof(DdirNode *));
-	for (int i = 0; i < nin; i++)
+	for (int i = 0; in && i < nin; i++)
 		node->in[i] = in[i];
-	for (int i = 0; i < nin; i++)
-		edge_add(in[i], node, i);
+	return node;
+}
 
+/* What can fail comes before what changes the graph. */
+DdirNode *
+ddir_node_complete(DdirNode *node)
+{
+	DdirGraph  *g = node->graph;
+
+	ddir_check(g->state == GRAPH_IDLE && g->making == node->arena);
+	for (int i = 0; i < node->nin; i++)
+	{
+		/* one that its constructor forgot to complete is nobody's input */
+		ddir_check(node->in[i]->graph == g && node->in[i]->rank > 0);
+		edge_reserve(node->in[i], node->nin);
+	}
+
+	for (int i = 0; i < node->nin; i++)
+		edge_add(node->in[i], node, i);
+	node->rank = g->next_rank++;
 	node->prev = g->last_node;
 	if (g->last_node)
 		g->last_node->next = node;
 	else
 		g->first = node;
 	g->last_node = node;
-	g->state = GRAPH_IDLE;
+	g->making = NULL;
 	return node;
 }
 

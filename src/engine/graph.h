@@ -26,8 +26,9 @@
  * lives until its creator and all its consumers released it.  What is needed
  * for one operator's seal only comes from the graph's scratch arena.
  *
- * An error raised in a step, or while the graph is changed, leaves it fit for
- * ddir_graph_destroy only; that then calls no operator, it frees the arenas.
+ * An error raised in a step leaves the graph fit for ddir_graph_destroy only;
+ * that then calls no operator, it frees the arenas.  One raised while an
+ * operator is made leaves it as it was.
  *
  * src/engine/graph.h
  *
@@ -135,10 +136,13 @@ extern void ddir_node_stats(const DdirNode *node, DdirNodeStats *out);
 
 /*
  * size: of the operator's struct, zeroed; inputs gain a consumer each, port =
- * index.
+ * index (in may be NULL: the constructor fills node->in).  The node is part of
+ * the graph when the constructor, at its end, calls it complete; if an error is raised before that, the graph is as it
+ * was, and what there is of the node goes when the next one is made.
  */
 extern DdirNode *ddir_node_create(DdirGraph *g, size_t size, const DdirNodeOps *ops,
 								  const char *label, int nin, DdirNode *const *in);
+extern DdirNode *ddir_node_complete(DdirNode *node);
 extern void ddir_node_emit(DdirNode *node, const DdirDeltas *rows);
 extern void ddir_node_emit_errors(DdirNode *node, const DdirDeltas *errs);
 

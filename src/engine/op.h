@@ -193,7 +193,7 @@ typedef struct DdirTopkSpec
 	int64_t		limit;			/* below zero: all */
 	int64_t		offset;
 	bool		ties;			/* and those ordered like the last one */
-	/* the length of the order at the head of a val; more than it has: malformed */
+	/* how long the order at the head of a val is; longer than it: malformed */
 	uint32_t	(*order) (void *ctx, DdirRef val);
 	void	   *ctx;
 } DdirTopkSpec;
@@ -215,10 +215,11 @@ typedef struct DdirPartition
 typedef struct DdirPartitionFns
 {
 	void	   *ctx;
+
 	/*
-	 * Append to out what the rows of these keys make, each with its diff times
-	 * this one, or to err what they fail with; the cursor reads them as they
-	 * were (diff -1) or are (1).  False: failed.
+	 * Append to out what the rows of these keys make, each with its diff
+	 * times this one, or to err what they fail with; the cursor reads them as
+	 * they were (diff -1) or are (1).  False: failed.
 	 */
 	bool		(*run) (void *ctx, uint32_t n, const DdirPartition *part, int64_t diff,
 						DdirCursor *cursor, DdirDeltas *out, DdirDeltas *err);
@@ -244,6 +245,7 @@ typedef struct DdirPeers
 typedef struct DdirOrderedFns
 {
 	void	   *ctx;
+
 	/*
 	 * Of a state of all rows in front of some peers: bytes, zero where there
 	 * are none; equal ones say the same.
@@ -251,8 +253,13 @@ typedef struct DdirOrderedFns
 	size_t		state_size;
 	uint32_t	back;			/* rows looked at in front of peers */
 	uint32_t	ahead;			/* and behind them */
-	/* the length of the order at the head of a val; more than it has: malformed */
+
+	/*
+	 * the length of the order at the head of a val; more than it has:
+	 * malformed
+	 */
 	uint32_t	(*order) (void *ctx, DdirRef val);
+
 	/*
 	 * Append what peers make, with this diff, and set "next" to the state
 	 * behind them.  There are fewer than "back" rows in front only where the

@@ -294,5 +294,5 @@ ddir_antijoin_create(DdirGraph *g, const char *label,
 	anti = (Antijoin *) ddir_node_create(g, sizeof(Antijoin), &antijoin_ops,
 										 label, 2, in);
 	anti->f = f;
-	return &anti->node;
+	return ddir_node_complete(&anti->node);
 }

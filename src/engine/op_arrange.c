@@ -211,7 +211,7 @@ ddir_arrange_create(DdirGraph *g, const char *label, DdirNode *in, DdirFunc f)
 	ddir_deltas_init(&arrange->pending, arena, coords, true);
 	ddir_deltas_init(&arrange->err, arena, coords, false);
 	ddir_deltas_init(&arrange->kept, arena, coords, false);
-	return &arrange->node;
+	return ddir_node_complete(&arrange->node);
 }
 
 static Arrange *

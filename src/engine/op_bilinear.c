@@ -811,5 +811,5 @@ ddir_bilinear_create(DdirGraph *g, const char *label,
 	ddir_frontier_init(&bilinear->now, bilinear->node.arena, coords);
 	ddir_deltas_init(&bilinear->out, bilinear->node.arena, coords, false);
 	ddir_deltas_init(&bilinear->err, bilinear->node.arena, coords, false);
-	return &bilinear->node;
+	return ddir_node_complete(&bilinear->node);
 }

@@ -405,5 +405,5 @@ ddir_join_create(DdirGraph *g, const char *label, int nrel,
 		join->path[i] = paths[i];
 		join->path[i].stages = stages;
 	}
-	return &join->node;
+	return ddir_node_complete(&join->node);
 }

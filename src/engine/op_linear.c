@@ -33,13 +33,15 @@ static const DdirNodeOps concat_ops = {
 DdirNode *
 ddir_source_create(DdirGraph *g, const char *label)
 {
-	return ddir_node_create(g, sizeof(DdirNode), &source_ops, label, 0, NULL);
+	return ddir_node_complete(ddir_node_create(g, sizeof(DdirNode), &source_ops,
+											   label, 0, NULL));
 }
 
 DdirNode *
 ddir_concat_create(DdirGraph *g, const char *label, int nin, DdirNode *const *in)
 {
-	return ddir_node_create(g, sizeof(DdirNode), &concat_ops, label, nin, in);
+	return ddir_node_complete(ddir_node_create(g, sizeof(DdirNode), &concat_ops,
+											   label, nin, in));
 }
 
 /* ----
@@ -114,7 +116,7 @@ ddir_linear_create(DdirGraph *g, const char *label, DdirNode *in, DdirFunc f)
 	linear->rows_max = DDIR_CHUNK_ROWS;
 	ddir_deltas_init(&linear->out, linear->node.arena, coords, false);
 	ddir_deltas_init(&linear->err, linear->node.arena, coords, false);
-	return &linear->node;
+	return ddir_node_complete(&linear->node);
 }
 
 /* ----
@@ -169,7 +171,8 @@ static const DdirNodeOps negate_ops = {
 DdirNode *
 ddir_negate_create(DdirGraph *g, const char *label, DdirNode *in)
 {
-	return ddir_node_create(g, sizeof(Negate), &negate_ops, label, 1, &in);
+	return ddir_node_complete(ddir_node_create(g, sizeof(Negate), &negate_ops,
+											   label, 1, &in));
 }
 
 /* ----
@@ -213,5 +216,5 @@ ddir_sink_create(DdirGraph *g, const char *label, DdirNode *in, DdirSinkFns fns)
 												 label, 1, &in);
 
 	sink->fns = fns;
-	return &sink->node;
+	return ddir_node_complete(&sink->node);
 }

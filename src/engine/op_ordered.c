@@ -538,5 +538,5 @@ ddir_ordered_create(DdirGraph *g, const char *label, DdirNode *arrange, DdirOrde
 		r->state = ddir_alloc0(arena, fns.state_size + 1);
 		r->next = ddir_alloc0(arena, fns.state_size + 1);
 	}
-	return &ordered->node;
+	return ddir_node_complete(&ordered->node);
 }

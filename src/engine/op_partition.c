@@ -135,5 +135,5 @@ ddir_partition_create(DdirGraph *g, const char *label, DdirNode *arrange, DdirPa
 	p->part = ddir_alloc(arena, PARTITIONS_MAX * sizeof(DdirPartition));
 	ddir_deltas_init(&p->out, arena, 1, false);
 	ddir_deltas_init(&p->err, arena, 1, false);
-	return &p->node;
+	return ddir_node_complete(&p->node);
 }

@@ -414,21 +414,16 @@ DdirNode *
 ddir_reduce_create(DdirGraph *g, const char *label, const DdirReduceSpec *spec)
 {
 	int			nin = spec->nfold + spec->narr;
-	DdirNode  **in = ddir_alloc(ddir_graph_arena(g), (nin + 1) * sizeof(DdirNode *));
 	DdirArena  *arena;
 	Reduce	   *reduce;
 
 	ddir_check(ddir_graph_coords(g) == 1);
 	ddir_check(spec->nfold >= 1 && spec->narr >= 0);
-	for (int i = 0; i < spec->nfold; i++)
-		in[i] = spec->fold[i];
 	for (int i = 0; i < spec->narr; i++)
-	{
 		(void) ddir_arrange_spine(spec->arr[i]);
-		in[spec->nfold + i] = spec->arr[i];
-	}
-	reduce = (Reduce *) ddir_node_create(g, sizeof(Reduce), &reduce_ops, label, nin, in);
-	ddir_free(in);
+	reduce = (Reduce *) ddir_node_create(g, sizeof(Reduce), &reduce_ops, label, nin, NULL);
+	for (int i = 0; i < nin; i++)
+		reduce->node.in[i] = i < spec->nfold ? spec->fold[i] : spec->arr[i - spec->nfold];
 
 	arena = reduce->node.arena;
 	reduce->nfold = spec->nfold;
@@ -444,5 +439,5 @@ ddir_reduce_create(DdirGraph *g, const char *label, const DdirReduceSpec *spec)
 	ddir_deltas_init(&reduce->keyed, arena, 1, true);
 	ddir_deltas_init(&reduce->out, arena, 1, false);
 	ddir_deltas_init(&reduce->err, arena, 1, false);
-	return &reduce->node;
+	return ddir_node_complete(&reduce->node);
 }

@@ -174,5 +174,5 @@ ddir_threshold_create(DdirGraph *g, const char *label, DdirNode *in,
 	ddir_deltas_init(&threshold->keyed, arena, 1, true);
 	ddir_deltas_init(&threshold->out, arena, 1, false);
 	ddir_deltas_init(&threshold->err, arena, 1, false);
-	return &threshold->node;
+	return ddir_node_complete(&threshold->node);
 }

@@ -245,5 +245,5 @@ ddir_topk_create(DdirGraph *g, const char *label, DdirNode *arrange, const DdirT
 	else
 		topk->end = spec->offset + spec->limit;
 	ddir_deltas_init(&topk->out, topk->node.arena, 1, false);
-	return &topk->node;
+	return ddir_node_complete(&topk->node);
 }
