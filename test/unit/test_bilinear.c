@@ -13,8 +13,9 @@
 #include "flow.h"
 #include "unit.h"
 
-#define COORDS 2
 #define GRID 5					/* times are below in each coordinate */
+
+static int	dims = 2;			/* coordinates */
 
 /* One input: its updates cut into batches, some of them on their way. */
 typedef struct Input
@@ -70,20 +71,20 @@ rig_open(Rig *rig, const DdirFrontier *since)
 static void
 input_init(Input *in, DdirArena *arena, int nbatches)
 {
-	in->trace = ddir_spine_create(arena, COORDS);
+	in->trace = ddir_spine_create(arena, dims);
 	in->hold = ddir_reader_create(in->trace);
 	in->n = nbatches;
-	ddir_frontier_init_least(&in->cut[0], arena, COORDS);
+	ddir_frontier_init_least(&in->cut[0], arena, dims);
 	for (int i = 1; i <= nbatches; i++)
 	{
 		DdirFrontier f;
 
-		ddir_frontier_init(&f, arena, COORDS);
-		ddir_frontier_init(&in->cut[i], arena, COORDS);
+		ddir_frontier_init(&f, arena, dims);
+		ddir_frontier_init(&in->cut[i], arena, dims);
 		ddir_frontier_copy(&in->cut[i], &in->cut[i - 1]);
 		for (int k = 1 + unit_below(3); k > 0; k--)
 		{
-			uint64_t	t[COORDS] = {unit_below(GRID), unit_below(GRID)};
+			uint64_t	t[DDIR_COORDS_MAX] = {unit_below(GRID), unit_below(GRID)};
 
 			if (i == nbatches)
 				t[0] = t[1] = GRID;
@@ -98,9 +99,9 @@ input_random(Input *in, int n, uint32_t keys, uint32_t vals)
 {
 	for (int i = 0; i < n; i++)
 	{
-		uint64_t	t[COORDS] = {unit_below(GRID), unit_below(GRID)};
+		uint64_t	t[DDIR_COORDS_MAX] = {unit_below(GRID), unit_below(GRID)};
 
-		bag_add(&in->updates, ROW(unit_below(keys), unit_below(vals)), t, COORDS,
+		bag_add(&in->updates, ROW(unit_below(keys), unit_below(vals)), t, dims,
 				unit_chance(1, 2) ? 1 : -1);
 	}
 }
@@ -112,7 +113,7 @@ input_insert(Input *in, DdirArena *arena)
 	int			k = in->inserted++;
 	DdirDeltas	d;
 
-	ddir_deltas_init(&d, arena, COORDS, true);
+	ddir_deltas_init(&d, arena, dims, true);
 	for (int i = 0; i < in->updates.n; i++)
 	{
 		const Update *u = &in->updates.u[i];
@@ -162,8 +163,8 @@ brute(const Rig *rig, Bag *want)
 
 			if (a->row.c[0] != b->row.c[0])
 				continue;
-			ddir_time_join(a->t.c, b->t.c, t.c, COORDS);
-			bag_add(want, ROW(a->row.c[0], a->row.c[1], b->row.c[0]), t.c, COORDS,
+			ddir_time_join(a->t.c, b->t.c, t.c, dims);
+			bag_add(want, ROW(a->row.c[0], a->row.c[1], b->row.c[0]), t.c, dims,
 					a->diff * b->diff);
 		}
 }
@@ -174,7 +175,7 @@ accumulate(const Bag *b, const uint64_t *t, Bag *out)
 {
 	bag_clear(out);
 	for (int i = 0; i < b->n; i++)
-		if (ddir_time_le(b->u[i].t.c, t, COORDS))
+		if (ddir_time_le(b->u[i].t.c, t, dims))
 			bag_add_now(out, b->u[i].row, b->u[i].diff);
 }
 
@@ -188,9 +189,9 @@ check_beyond(Rig *rig, const DdirFrontier *since, const char *what)
 
 	brute(rig, &want);
 	for (uint64_t x = 0; x <= GRID; x++)
-		for (uint64_t y = 0; y <= GRID; y++)
+		for (uint64_t y = 0; y <= (dims > 1 ? GRID : 0); y++)
 		{
-			uint64_t	t[COORDS] = {x, y};
+			uint64_t	t[DDIR_COORDS_MAX] = {x, y};
 
 			if (!ddir_frontier_beyond(since, t))
 				continue;
@@ -246,20 +247,21 @@ run_randomly(Rig *rig)
 static void
 any_order(DdirArena *root)
 {
-	for (int round = 0; round < 60; round++)
+	for (int round = 0; round < 80; round++)
 	{
 		DdirArena  *arena = ddir_arena_create(root, "round");
 		Rig			rig = {arena};
 		DdirFrontier since;
 		Bag			want = {0};
 
+		dims = round % 4 ? 2 : 1;
 		for (int s = 0; s < 2; s++)
 		{
 			input_init(&rig.in[s], arena, 1 + unit_below(8));
 			/* sometimes deep enough to be replayed */
 			input_random(&rig.in[s], round % 3 ? 40 : 150, round % 3 ? 4 : 2, 3);
 		}
-		ddir_frontier_init_least(&since, arena, COORDS);
+		ddir_frontier_init_least(&since, arena, dims);
 		rig_open(&rig, &since);
 		run_randomly(&rig);
 		brute(&rig, &want);
@@ -270,20 +272,21 @@ any_order(DdirArena *root)
 		bag_free(&want);
 		rig_free(&rig);
 	}
+	dims = 2;
 }
 
 /* Late, over traces compacted by anything since is beyond. */
 static void
 late_start(DdirArena *root)
 {
-	for (int round = 0; round < 80; round++)
+	for (int round = 0; round < 120; round++)
 	{
 		DdirArena  *arena = ddir_arena_create(root, "round");
 		Rig			rig = {arena};
 		DdirFrontier since;
-		uint64_t	moved;
 
-		ddir_frontier_init_least(&since, arena, COORDS);
+		dims = 1 + round % 2;
+		ddir_frontier_init_least(&since, arena, dims);
 		for (int s = 0; s < 2; s++)
 		{
 			Input	   *in = &rig.in[s];
@@ -294,7 +297,7 @@ late_start(DdirArena *root)
 			for (int k = 0; k < 3; k++)
 				input_insert(in, arena);
 			/* compacted by less than its upper, or by all of it, or not */
-			ddir_frontier_init(&f, arena, COORDS);
+			ddir_frontier_init(&f, arena, dims);
 			ddir_frontier_copy(&f, &in->cut[unit_below(4)]);
 			ddir_reader_set_logical(in->hold, &f);
 			ddir_reader_set_physical(in->hold, ddir_spine_upper(in->trace));
@@ -304,7 +307,6 @@ late_start(DdirArena *root)
 		}
 		rig_open(&rig, &since);
 		ddir_bilinear_work(rig.join);
-		moved = ddir_bilinear_moved(rig.join);
 
 		/* batches that were there arrive as well: they are passed over */
 		for (int s = 0; s < 2; s++)
@@ -312,11 +314,11 @@ late_start(DdirArena *root)
 				rig.in[s].accepted = 3;
 		run_randomly(&rig);
 		check_beyond(&rig, &since, "late");
-		(void) moved;
 		ddir_bilinear_close(rig.join);
 		ddir_arena_destroy(arena);
 		rig_free(&rig);
 	}
+	dims = 2;
 }
 
 static Input *
@@ -324,14 +326,14 @@ one_input(Rig *rig, int side, int nbatches)
 {
 	Input	   *in = &rig->in[side];
 
-	in->trace = ddir_spine_create(rig->arena, COORDS);
+	in->trace = ddir_spine_create(rig->arena, dims);
 	in->hold = ddir_reader_create(in->trace);
 	in->n = nbatches;
 	for (int i = 0; i <= nbatches; i++)
 	{
-		uint64_t	t[COORDS] = {i};
+		uint64_t	t[DDIR_COORDS_MAX] = {i};
 
-		ddir_frontier_init(&in->cut[i], rig->arena, COORDS);
+		ddir_frontier_init(&in->cut[i], rig->arena, dims);
 		ddir_frontier_insert(&in->cut[i], t);
 	}
 	return in;
@@ -340,7 +342,7 @@ one_input(Rig *rig, int side, int nbatches)
 static void
 add(Input *in, uint64_t key, uint64_t val, uint64_t t0, uint64_t t1, int64_t diff)
 {
-	bag_add(&in->updates, ROW(key, val), AT(t0, t1), COORDS, diff);
+	bag_add(&in->updates, ROW(key, val), AT(t0, t1), dims, diff);
 }
 
 /*
@@ -359,7 +361,7 @@ cancelled_in_flight(DdirArena *root)
 	add(b, 1, 7, 0, 0, 1);
 	add(a, 1, 5, 1, 0, 1);
 	add(a, 1, 5, 2, 0, -1);
-	ddir_frontier_init_least(&since, root, COORDS);
+	ddir_frontier_init_least(&since, root, dims);
 	rig_open(&rig, &since);
 	for (int k = 0; k < 4; k++)
 	{
@@ -387,6 +389,62 @@ cancelled_in_flight(DdirArena *root)
 	rig_free(&rig);
 }
 
+static bool
+is(const DdirFrontier *f, const DdirFrontier *g)
+{
+	return ddir_frontier_equal(f, g);
+}
+
+/*
+ * A trace is held back by what may still arrive on the other side, and against
+ * merging by what was accepted of itself; nothing more, and by nobody who has
+ * gone.  Here two joins of one pair of traces get ahead at different speed.
+ */
+static void
+holding(DdirArena *root)
+{
+	Rig			ahead = {root};
+	Input	   *a = one_input(&ahead, 0, 4);
+	Input	   *b = one_input(&ahead, 1, 4);
+	Rig			behind = {root};
+	DdirFrontier since;
+
+	ddir_frontier_init_least(&since, root, dims);
+	behind.in[0] = *a;
+	behind.in[1] = *b;
+	behind.join = ddir_bilinear_open(root, a->trace, b->trace, &since, take_pairs, &behind);
+	rig_open(&ahead, &since);
+	for (int k = 0; k < 4; k++)
+	{
+		input_insert(a, root);
+		input_insert(b, root);
+	}
+	for (int k = 0; k < 3; k++)
+		input_accept(&ahead, 0);
+	input_accept(&ahead, 1);
+	CHECK(is(ddir_spine_since(a->trace), &a->cut[0]));
+	CHECK(is(ddir_spine_physical(a->trace), &a->cut[0]));
+
+	/* the one behind, of two readers, decides */
+	ddir_bilinear_pass(behind.join, 0, &a->cut[2]);
+	CHECK(is(ddir_spine_since(a->trace), &a->cut[0]));
+	CHECK(is(ddir_spine_physical(a->trace), &a->cut[2]));
+	CHECK(is(ddir_spine_since(b->trace), &a->cut[2]));
+	CHECK(is(ddir_spine_physical(b->trace), &a->cut[0]));
+	ddir_bilinear_close(behind.join);
+	ddir_bilinear_pass(ahead.join, 0, &a->cut[3]);
+	CHECK(is(ddir_spine_since(a->trace), &a->cut[1]));
+	CHECK(is(ddir_spine_physical(a->trace), &a->cut[3]));
+	CHECK(is(ddir_spine_since(b->trace), &a->cut[3]));
+	CHECK(is(ddir_spine_physical(b->trace), &a->cut[1]));
+
+	/* without readers a trace goes to its upper */
+	ddir_bilinear_close(ahead.join);
+	CHECK(is(ddir_spine_since(a->trace), &a->cut[4]));
+	CHECK(is(ddir_spine_physical(b->trace), &a->cut[4]));
+	rig_free(&ahead);
+}
+
 /* One key with much on both sides: chunks, no more. */
 static void
 skewed_key(DdirArena *root)
@@ -402,7 +460,7 @@ skewed_key(DdirArena *root)
 		add(a, 1, i, 0, 0, 1);
 		add(b, 1, i, 0, 0, 1);
 	}
-	ddir_frontier_init_least(&since, root, COORDS);
+	ddir_frontier_init_least(&since, root, dims);
 	rig_open(&rig, &since);
 	input_insert(a, root);
 	input_insert(b, root);
@@ -435,7 +493,7 @@ deep_histories(DdirArena *root)
 			add(&rig.in[side], 1, i, 0, 2 * i + side, 1);
 			add(&rig.in[side], 1, i, 0, 2 * i + side + 2, -1);
 		}
-	ddir_frontier_init_least(&since, root, COORDS);
+	ddir_frontier_init_least(&since, root, dims);
 	rig_open(&rig, &since);
 	input_insert(a, root);
 	input_accept(&rig, 0);
@@ -459,15 +517,19 @@ deep_histories(DdirArena *root)
 static void
 as_of_moves(DdirArena *root)
 {
-	for (int late = 0; late < 2; late++)
+	for (int kind = 0; kind < 4; kind++)
 	{
+		int			late = kind % 2;
 		Rig			rig = {root};
-		Input	   *a = one_input(&rig, 0, 4);
-		Input	   *b = one_input(&rig, 1, 4);
+		Input	   *a;
+		Input	   *b;
 		DdirFrontier since;
-		uint64_t	t[COORDS] = {2 * late};
+		uint64_t	t[DDIR_COORDS_MAX] = {2 * late};
 		uint64_t	moved;
 
+		dims = 1 + kind / 2;
+		a = one_input(&rig, 0, 4);
+		b = one_input(&rig, 1, 4);
 		for (int i = 0; i < 4; i++)
 		{
 			add(a, 1, i, i, 0, 1);
@@ -482,7 +544,7 @@ as_of_moves(DdirArena *root)
 		input_insert(b, root);
 		input_insert(a, root);
 		input_insert(b, root);
-		ddir_frontier_init(&since, root, COORDS);
+		ddir_frontier_init(&since, root, dims);
 		ddir_frontier_insert(&since, t);
 		rig_open(&rig, &since);
 		ddir_bilinear_work(rig.join);
@@ -513,6 +575,7 @@ as_of_moves(DdirArena *root)
 		ddir_bilinear_close(rig.join);
 		rig_free(&rig);
 	}
+	dims = 2;
 }
 
 /* A trace compacted further than since can not be read as of it. */
@@ -532,7 +595,7 @@ as_of_refused(DdirArena *root)
 	}
 	ddir_reader_set_logical(a->hold, &a->cut[3]);
 	ddir_reader_set_physical(a->hold, &a->cut[4]);
-	ddir_frontier_init(&since, root, COORDS);
+	ddir_frontier_init(&since, root, dims);
 	ddir_frontier_copy(&since, &a->cut[2]);
 	EXPECT_ERROR(DDIR_ERROR_INTERNAL,
 				 ddir_bilinear_open(root, a->trace, b->trace, &since, take_pairs, &rig));
@@ -653,7 +716,7 @@ small_run(DdirArena *root)
 		input_random(&rig->in[s], 60, 2, 3);
 		input_insert(&rig->in[s], root);
 	}
-	ddir_frontier_init_least(&since, root, COORDS);
+	ddir_frontier_init_least(&since, root, dims);
 	rig_open(rig, &since);
 	run_randomly(rig);
 	check_beyond(rig, &since, "small");
@@ -674,6 +737,7 @@ main(int argc, char **argv)
 		UNIT_CASE(any_order),
 		UNIT_CASE(late_start),
 		UNIT_CASE(cancelled_in_flight),
+		UNIT_CASE(holding),
 		UNIT_CASE(skewed_key),
 		UNIT_CASE(deep_histories),
 		UNIT_CASE(as_of_moves),

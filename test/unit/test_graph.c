@@ -661,31 +661,117 @@ history_is_compacted(DdirArena *root)
 }
 
 static void
-find_arrangement(DdirNode *node, void *ctx)
+add_stats(DdirNode *node, void *ctx)
 {
-	DdirNodeStats s;
+	DdirNodeStats **next = ctx;
 
-	ddir_node_stats(node, &s);
-	if (s.spine)
-		*(DdirNodeStats *) ctx = s;
+	ddir_node_stats(node, (*next)++);
 }
 
+/* 500 rows of 100 keys, then half of the keys go. */
 static void
 stats(DdirArena *root)
 {
 	World	   *w = world_create(root);
-	DdirNodeStats s = {0};
+	DdirNode   *in = w->source[0];
+	DdirNodeStats all[16];
+	const DdirNodeStats *s = &all[SOURCES];
+	DdirNodeStats *next;
 
 	arrangement(w, 0, 0);
-	for (int i = 0; i < 500; i++)
-		bag_add_now(&w->change[0], ROW(i, i), 1);
-	world_step(w);
-	ddir_graph_each(w->g, find_arrangement, &s);
-	CHECK(strcmp(s.op, "arrange") == 0 && strcmp(s.label, "by column") == 0);
-	CHECK_EQ(s.rows, 500);
-	CHECK_EQ(s.rows_in, 500);
-	CHECK_EQ(s.readers, 0);
-	CHECK(s.bytes > 500 * 24 && s.bytes < ddir_graph_bytes(w->g));
+	reduce_create(w, in, NULL);
+	ddir_threshold_create(w->g, NULL, in, proj_func(proj_of(root, "00:")), ddir_threshold_distinct);
+	ddir_antijoin_create(w->g, "anti", w->arr[0][0], w->arr[0][0], proj_func(proj_whole(root, 0, 2)));
+	ddir_bilinear_create(w->g, "join", w->arr[0][0], w->arr[0][0], proj_func(proj_of(root, ":00")));
+	for (int step = 0; step < 3; step++)
+	{
+		int			left = step ? 250 : 500;
+
+		if (step < 2)
+			for (int i = 0; i < 500; i++)
+				if (step == 0 || i % 100 < 50)
+					bag_add_now(&w->change[0], ROW(i % 100, i), step ? -1 : 1);
+		world_step(w);
+		next = all;
+		ddir_graph_each(w->g, add_stats, &next);
+		CHECK_EQ(next - all, SOURCES + 5);
+
+		CHECK(strcmp(s[0].op, "arrange") == 0 && strcmp(s[0].label, "by column") == 0);
+		CHECK(s[0].spine == ddir_arrange_spine(w->arr[0][0]));
+		CHECK_EQ(s[0].rows, ddir_spine_rows(s[0].spine));
+		CHECK_EQ(s[0].rows_in, step ? 750 : 500);
+		CHECK_EQ(s[0].readers, 4);
+		CHECK(s[0].bytes > 250 * 24 && s[0].bytes < ddir_graph_bytes(w->g));
+
+		/* 100 groups with a new output each; then 50 whose output goes */
+		CHECK(strcmp(s[1].op, "reduce") == 0 && s[1].spine == NULL);
+		CHECK_EQ(s[1].rows, left / 5);
+		CHECK_EQ(s[1].rows_out, step ? 150 : 100);
+		CHECK(strcmp(s[2].op, "threshold") == 0 && strcmp(s[2].label, "threshold") == 0);
+		CHECK_EQ(s[2].rows, left / 5);
+		CHECK_EQ(s[2].rows_out, step ? 150 : 100);
+
+		/* fresh, they are given what there is; then both batches */
+		CHECK(strcmp(s[3].op, "antijoin") == 0);
+		CHECK_EQ(s[3].rows_in, step ? 1500 : 1000);
+		CHECK_EQ(s[3].rows_out, 0);
+		CHECK(strcmp(s[4].op, "bilinear") == 0);
+		CHECK_EQ(s[4].rows_in, step ? 500 : 0);
+		ddir_graph_exert(w->g, 100000);
+	}
+	ddir_graph_destroy(w->g);
+}
+
+static volatile uint32_t at_work;
+
+/* Rows as they are; the operator that called must be the one of this tag. */
+static bool
+check_tag(void *ctx, const DdirBundle *in, DdirDeltas *out, DdirDeltas *err)
+{
+	CHECK_EQ(at_work, *(const uint32_t *) ctx);
+	for (uint32_t i = 0; i < in->n; i++)
+		ddir_deltas_push(out, in->ref[0][i].p, in->ref[0][i].len,
+						 in->ref[0][i].p, in->ref[0][i].len, NULL, in->diff[i]);
+	return true;
+}
+
+/* Whoever watches can tell at any time which operator is at work. */
+static void
+watching(DdirArena *root)
+{
+	static uint32_t tag[] = {5, 6, 7, 8, 9};
+	World	   *w = world_create(root);
+	DdirNode   *node[5];
+	DdirFunc	f[5];
+	DdirDeltas	d;
+
+	for (int i = 0; i < 5; i++)
+	{
+		f[i].call = check_tag;
+		f[i].ctx = &tag[i];
+	}
+	node[0] = ddir_linear_create(w->g, "first", w->source[0], f[0]);
+	node[1] = ddir_linear_create(w->g, "second", node[0], f[1]);
+	node[2] = ddir_arrange_create(w->g, "arr", node[1], f[2]);
+	node[3] = ddir_bilinear_create(w->g, "join", node[2], node[2], f[3]);
+	node[4] = ddir_linear_create(w->g, "last", node[3], f[4]);
+	for (int i = 0; i < 5; i++)
+		node[i]->tag = tag[i];
+	ddir_graph_watch(w->g, &at_work);
+	ddir_deltas_init(&d, root, 1, false);
+	for (int step = 0; step < 3; step++)
+	{
+		begin(w);
+		ddir_deltas_clear(&d);
+		d.at.c[0] = w->t;
+		/* of several chunks: each function is called again after rows went on */
+		for (int i = 0; i < 3 * DDIR_CHUNK_ROWS; i++)
+			flow_push(&d, ROW(step, i), NULL, 1);
+		ddir_node_push(w->source[0], 0, &d);
+		ddir_graph_finish(w->g);
+		CHECK_EQ(at_work, 0);
+	}
+	CHECK_EQ(node[4]->rows_out, 9 * DDIR_CHUNK_ROWS);
 	ddir_graph_destroy(w->g);
 }
 
@@ -716,6 +802,62 @@ large_runs(DdirArena *root)
 	CHECK_EQ(w->view[0].out.rows.n, 250000);
 	CHECK_EQ(ddir_spine_rows(ddir_arrange_spine(arr)), 50000);
 	ddir_graph_destroy(w->g);
+}
+
+/* Rows that come and go within a step, again and again, are summed up on the way. */
+static void
+back_and_forth(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	DdirNode   *arr = ddir_arrange_create(w->g, "arr", w->source[0],
+										  proj_func(proj_whole(root, 0, 2)));
+	DdirDeltas	d;
+	size_t		most = 0;
+
+	ddir_deltas_init(&d, root, 1, false);
+	begin(w);
+	d.at.c[0] = w->t;
+	for (int i = 0; i < 10000; i++)
+		flow_push(&d, ROW(i, 0), NULL, 1);
+	for (int k = 0; k < 101; k++)
+	{
+		ddir_node_push(w->source[0], 0, &d);
+		for (uint32_t i = 0; i < d.n; i++)
+			d.diff[i] = -d.diff[i];
+		if (ddir_graph_bytes(w->g) > most)
+			most = ddir_graph_bytes(w->g);
+	}
+	CHECK(most < 32 * 1024 * 1024);
+	ddir_graph_finish(w->g);
+	CHECK_EQ(ddir_spine_rows(ddir_arrange_spine(arr)), 10000);
+	/* and the room for it is given back */
+	CHECK(ddir_graph_bytes(w->g) < ddir_spine_bytes(ddir_arrange_spine(arr)) + 256 * 1024);
+	ddir_graph_destroy(w->g);
+}
+
+/* A run with a time lane that is cut into chunks: each row keeps its time. */
+static void
+large_timed_run(DdirArena *root)
+{
+	DdirGraph  *g = ddir_graph_create(root, 2);
+	DdirNode   *source = ddir_source_create(g, "source");
+	DdirNode   *linear = ddir_linear_create(g, "all", source, proj_func(proj_of(root, ":00")));
+	Catch		c = {{0}};
+	DdirDeltas	d;
+	uint64_t	now[DDIR_COORDS_MAX] = {1};
+
+	ddir_sink_create(g, "out", linear, catch_fns(&c));
+	ddir_graph_begin(g, now);
+	ddir_deltas_init(&d, root, 2, false);
+	for (uint64_t i = 0; i < 3 * DDIR_CHUNK_ROWS; i++)
+		flow_push(&d, ROW(i), AT(1, i / 7), 1);
+	ddir_node_push(source, 0, &d);
+	ddir_graph_finish(g);
+	CHECK_EQ(c.rows.n, 3 * DDIR_CHUNK_ROWS);
+	for (int i = 0; i < c.rows.n; i++)
+		CHECK(c.rows.u[i].t.c[0] == 1 && c.rows.u[i].t.c[1] == c.rows.u[i].row.c[0] / 7);
+	ddir_graph_destroy(g);
+	catch_free(&c);
 }
 
 /* The row as it is; the key, where there is one, is its first byte. */
@@ -854,7 +996,10 @@ main(int argc, char **argv)
 		UNIT_CASE(empty_steps),
 		UNIT_CASE(history_is_compacted),
 		UNIT_CASE(stats),
+		UNIT_CASE(watching),
 		UNIT_CASE(large_runs),
+		UNIT_CASE(back_and_forth),
+		UNIT_CASE(large_timed_run),
 		UNIT_CASE(large_rows),
 		UNIT_CASE(failing_allocations),
 	};

@@ -3,7 +3,17 @@
  * test_join.c
  *	  The delta join in a graph: against every combination of rows.
  *
- * Mutations tried by hand, and the case that caught each:
+ * After each step what came out so far must be the join of what went in:
+ *
+ *	- two to four relations, self joins, duplicates, rows that come and go
+ *	  within a step, several times in a step
+ *	- made early or late, along any path, the driver's row from its val or
+ *	  from key and val
+ *	- triangles, by intersecting; hubs beside nodes of few edges
+ *	- in chunks, however many rows one key has
+ *	- over arrangements that other joins read as well, each made once
+ *
+ * Product times and the rule of who claims a result: test_half_join.c.
  *
  * test/unit/test_join.c
  *
@@ -255,19 +265,22 @@ late_import(DdirArena *root)
  * ----
  */
 
-static DdirNode *
-triangles_create(DdirGraph *g, DdirArena *arena, DdirNode *edges)
+/* The arrangements: val is the other end, or the whole row. */
+static void
+triangles_arrange(DdirGraph *g, DdirArena *arena, DdirNode *edges, DdirNode **arr)
 {
-	/* val: the other end */
 	Proj	   *src = proj_of(arena, "00:01");
 	Proj	   *dst = proj_of(arena, "01:00");
 	Proj	   *both = proj_of(arena, "00:00 01");
-	DdirNode   *arr[] = {
-		ddir_arrange_create(g, "by source", edges, proj_func(src)),
-		ddir_arrange_create(g, "by target", edges, proj_func(dst)),
-		ddir_arrange_create(g, "whole", edges, proj_func(both)),
-	};
 
+	arr[0] = ddir_arrange_create(g, "by source", edges, proj_func(src));
+	arr[1] = ddir_arrange_create(g, "by target", edges, proj_func(dst));
+	arr[2] = ddir_arrange_create(g, "whole", edges, proj_func(both));
+}
+
+static DdirNode *
+triangles_over(DdirGraph *g, DdirArena *arena, DdirNode *const *arr)
+{
 	/* the driver's columns, and which bound column is each of a, b, c */
 	static const Col abc[3][3] = {
 		{{0, 0}, {0, 1}, {1, 0}},
@@ -293,7 +306,6 @@ triangles_create(DdirGraph *g, DdirArena *arena, DdirNode *edges)
 	};
 	DdirPath	path[3] = {{0}};
 	DdirStage	stage[3][2] = {{{0}}};
-	DdirNode   *join;
 
 	for (int i = 0; i < 3; i++)
 	{
@@ -310,7 +322,17 @@ triangles_create(DdirGraph *g, DdirArena *arena, DdirNode *edges)
 		path[i].stages = stage[i];
 		path[i].output = proj_func(proj_make(arena, 0, NULL, 3, abc[i]));
 	}
-	join = ddir_join_create(g, "triangles", 3, 3, arr, path, 1);
+	return ddir_join_create(g, "triangles", 3, 3, arr, path, 1);
+}
+
+static DdirNode *
+triangles_create(DdirGraph *g, DdirArena *arena, DdirNode *edges)
+{
+	DdirNode   *arr[3];
+	DdirNode   *join;
+
+	triangles_arrange(g, arena, edges, arr);
+	join = triangles_over(g, arena, arr);
 	for (int i = 0; i < 3; i++)
 		ddir_node_release(arr[i]);
 	return join;
@@ -430,6 +452,105 @@ triangles_random(DdirArena *root)
 		}
 		ddir_graph_destroy(w->g);
 	}
+}
+
+/* ----
+ * Shared arrangements
+ * ----
+ */
+
+/* Has an arrangement been compacted to t, one step behind, and merged to t + 1? */
+static void
+check_held(DdirNode *arr, uint64_t t)
+{
+	DdirSpine  *s = ddir_arrange_spine(arr);
+
+	CHECK_EQ(ddir_spine_since(s)->n, 1);
+	CHECK_EQ(ddir_spine_since(s)->elem[0].c[0], t);
+	CHECK_EQ(ddir_spine_physical(s)->n, 1);
+	CHECK_EQ(ddir_spine_physical(s)->elem[0].c[0], t + 1);
+}
+
+/*
+ * Two delta joins and a binary one over the same arrangements: those are there
+ * once, and each consumer costs no row more.  None holds them back further
+ * than delta joins need, also if only one side of the binary join changes; and
+ * with the delta joins gone the binary one goes on.
+ */
+static void
+indexes_shared(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	JoinSpec	path_spec = {2, {0, 0}, 1, {{{0, 1}, {1, 0}}}};
+	DdirNode   *arr[3];
+	DdirNode   *view[3];
+	DdirNode   *other;
+	size_t		before;
+	Catch		wedges = {{0}};
+
+	triangles_arrange(w->g, root, w->source[0], arr);
+	other = world_arrangement(w, 1, 0);
+	for (int i = 0; i < 3000; i++)
+		bag_add_now(&w->change[0], ROW(i / 3, 1 + i / 3 + i % 3), 1);
+	world_step(w);
+	before = ddir_graph_bytes(w->g);
+
+	for (int v = 0; v < 3; v++)
+	{
+		DdirNode   *join;
+		DdirSinkFns fns = catch_fns(v == 0 ? &caught : v == 1 ? &caught_late : &wedges);
+
+		/* a wedge's vals are the two other ends of its middle */
+		if (v < 2)
+			join = triangles_over(w->g, root, arr);
+		else
+			join = ddir_bilinear_create(w->g, "wedges", arr[1], arr[0],
+										proj_func(proj_of(root, ":00 10")));
+		view[v] = ddir_sink_create(w->g, "view", join, fns);
+		ddir_node_release(join);
+	}
+	world_step(w);
+	while (ddir_graph_exert(w->g, 100000))
+		;
+	CHECK(ddir_graph_bytes(w->g) < before + 32 * 1024);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(ddir_spine_rows(ddir_arrange_spine(arr[i])), 3000);
+
+	for (int tick = 0; tick < 20; tick++)
+	{
+		Bag			sum = {0};
+
+		if (tick % 3)
+			world_change(w, 0, 10, 40);
+		world_step(w);
+		for (int i = 0; i < 3; i++)
+			check_held(arr[i], w->t);
+		check_held(other, w->t);
+
+		if (tick < 10)
+		{
+			bag_clear(&expected);
+			triangles_expect(&w->content[0], &expected);
+			bag_flatten(&caught.rows);
+			bag_flatten(&caught_late.rows);
+			CHECK(bag_equal(&caught.rows, &expected, "triangles"));
+			CHECK(bag_equal(&caught_late.rows, &expected, "more triangles"));
+		}
+		bag_clear(&expected);
+		flow_join_brute(&path_spec, w->content, &sum);
+		for (int i = 0; i < sum.n; i++)
+			bag_add_now(&expected, ROW(sum.u[i].row.c[0], sum.u[i].row.c[3]), sum.u[i].diff);
+		bag_flatten(&wedges.rows);
+		CHECK(bag_equal(&wedges.rows, &expected, "wedges"));
+		bag_free(&sum);
+		if (tick == 10)
+		{
+			ddir_node_release(view[0]);
+			ddir_node_release(view[1]);
+		}
+	}
+	ddir_graph_destroy(w->g);
+	catch_free(&wedges);
 }
 
 /* ----
@@ -627,6 +748,7 @@ main(int argc, char **argv)
 		UNIT_CASE(late_import),
 		UNIT_CASE(triangles_known),
 		UNIT_CASE(triangles_random),
+		UNIT_CASE(indexes_shared),
 		UNIT_CASE(hub_in_chunks),
 		UNIT_CASE(error_rows),
 		UNIT_CASE(refused_call),

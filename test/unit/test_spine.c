@@ -552,13 +552,14 @@ empty_ticks(DdirArena *root)
 {
 	for (int mode = 0; mode < 3; mode++)
 	{
+		int			ticks = mode == 2 ? 1000000 : 100000;
 		DdirSpine  *s = ddir_spine_create(root, 1);
 		DdirReader *r = mode ? ddir_reader_create(s) : NULL;
 		DdirBatch  *list[DDIR_SPINE_BATCHES_MAX];
 		size_t		held = 0;
 
 		insert_range(s, root, 0, 1000, 1);
-		for (int i = 0; i < 100000; i++)
+		for (int i = 0; i < ticks; i++)
 		{
 			insert_range(s, root, 0, 0, 1);
 			if (mode == 2)

@@ -4,8 +4,16 @@
  *	  Times and frontiers: laws of the orders, exhaustively on small grids.
  *
  * For each number of coordinates a grid of times and all its antichains up to
- * a size are enumerated.  The laws of advancing are numbered as in the
- * engine's README.
+ * a size are enumerated.  The laws of advancing a time t by a frontier F, for
+ * all times s beyond F:
+ *
+ *	A1	t <= advance(t)
+ *	A2	t <= s exactly if advance(t) <= s
+ *	A3	t v s = advance(t) v s
+ *	A4	advance(s) = s
+ *	A5	advancing again changes nothing
+ *	A6	two times come to be one exactly if they compare alike with all s
+ *	A7	advancing first by an earlier frontier changes nothing
  *
  * test/unit/test_time.c
  *
