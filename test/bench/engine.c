@@ -293,6 +293,23 @@ triangle_of_corners(void *ctx, const DdirBundle *in, DdirDeltas *out, DdirDeltas
 	return true;
 }
 
+/* Two corners, of the two relations, make the output row (a, c). */
+static bool
+wedge_of_corners(void *ctx, const DdirBundle *in, DdirDeltas *out, DdirDeltas *err)
+{
+	const Corner *c = ctx;
+
+	for (uint32_t i = 0; i < in->n; i++)
+	{
+		uint8_t    *to = ddir_deltas_val_room(out, 2 * NODE_BYTES);
+
+		memcpy(to, in->ref[0][i].p + c[0].at, NODE_BYTES);
+		memcpy(to + NODE_BYTES, in->ref[1][i].p + c[1].at, NODE_BYTES);
+		ddir_deltas_close(out, 0, 2 * NODE_BYTES, ddir_bundle_time(in, i), in->diff[i], i);
+	}
+	return true;
+}
+
 /* What came out, and its sum, in the order-free way of triangles.h. */
 typedef struct Tally
 {
@@ -316,9 +333,24 @@ tally_rows(void *ctx, const DdirDeltas *rows)
 }
 
 static void
+tally_wedges(void *ctx, const DdirDeltas *rows)
+{
+	Tally	   *t = ctx;
+
+	for (uint32_t i = 0; i < rows->n; i++)
+	{
+		uint64_t	node[2];
+
+		memcpy(node, ddir_lane_ref(&rows->val, i).p, sizeof(node));
+		t->count += rows->diff[i];
+		t->sum += triangle_sum(node[0], 0, node[1], rows->diff[i]);
+	}
+}
+
+static void
 tally_errors(void *ctx, const DdirDeltas *errs)
 {
-	fail("the triangles have errors");
+	fail("a view has errors");
 }
 
 typedef struct View
@@ -329,14 +361,30 @@ typedef struct View
 	Tally		tally;
 } View;
 
+static void
+view_begin_graph(View *v, DdirArena *arena, DdirNode **arr)
+{
+	static size_t by[2] = {0, NODE_BYTES};
+
+	v->graph = ddir_graph_create(arena, 1);
+	v->source = ddir_source_create(v->graph, "edges");
+	for (int i = 0; i < 2; i++)
+	{
+		DdirFunc	f = {arrange_edge, &by[i]};
+
+		arr[i] = ddir_arrange_create(v->graph, i ? "by target" : "by source", v->source, f);
+	}
+	ddir_deltas_init(&v->run, ddir_graph_arena(v->graph), 1, false);
+	memset(&v->tally, 0, sizeof(v->tally));
+}
+
 /*
  * E(a,b), E(b,c), E(a,c) are relations 0, 1, 2.  Every path is driven by the
  * edges by source, key and val together, and has one stage, an intersection.
  */
 static void
-view_create(View *v, DdirArena *arena)
+triangles_create(View *v, DdirArena *arena)
 {
-	static size_t by[2] = {0, NODE_BYTES};
 	static const struct
 	{
 		int			rel,
@@ -359,14 +407,7 @@ view_create(View *v, DdirArena *arena)
 	DdirSinkFns sink = {&v->tally, tally_rows, tally_errors};
 	DdirNode   *join;
 
-	v->graph = ddir_graph_create(arena, 1);
-	v->source = ddir_source_create(v->graph, "edges");
-	for (int i = 0; i < 2; i++)
-	{
-		DdirFunc	f = {arrange_edge, &by[i]};
-
-		arr[i] = ddir_arrange_create(v->graph, i ? "by target" : "by source", v->source, f);
-	}
+	view_begin_graph(v, arena, arr);
 	for (int i = 0; i < 3; i++)
 	{
 		stage[i] = (DdirStage)
@@ -393,8 +434,47 @@ view_create(View *v, DdirArena *arena)
 	}
 	join = ddir_join_create(v->graph, "triangles", 3, 2, arr, path, 0);
 	ddir_sink_create(v->graph, "view", join, sink);
-	ddir_deltas_init(&v->run, ddir_graph_arena(v->graph), 1, false);
-	memset(&v->tally, 0, sizeof(v->tally));
+}
+
+/*
+ * E(a,b), E(b,c), joined by the operator for two, or as a delta join is: the
+ * driver is known whole, the other relation by its val.
+ */
+static void
+wedges_create(View *v, DdirArena *arena, bool delta)
+{
+	static Corner key[2] = {{0, 0}, {1, 0}};
+	static Corner ac[3][2] = {{{0, 8}, {1, 0}}, {{0, 0}, {1, 8}}, {{0, 0}, {1, 0}}};
+	DdirFunc	both = {wedge_of_corners, ac[2]};
+	DdirSinkFns sink = {&v->tally, tally_wedges, tally_errors};
+	DdirNode   *arr[2];
+	DdirStage	stage[2];
+	DdirPath	path[2];
+	DdirNode   *join;
+
+	view_begin_graph(v, arena, arr);
+	for (int i = 0; i < 2; i++)
+	{
+		/* relation 0 is read by its target, relation 1 by its source */
+		memset(&stage[i], 0, sizeof(stage[i]));
+		stage[i].rel = 1 - i;
+		stage[i].arr = i;
+		stage[i].key.call = key_of_corner;
+		stage[i].key.ctx = &key[i];
+		stage[i].rel2 = -1;
+		memset(&path[i], 0, sizeof(path[i]));
+		path[i].arr = 1 - i;
+		path[i].with_key = true;
+		path[i].nstages = 1;
+		path[i].stages = &stage[i];
+		path[i].output.call = wedge_of_corners;
+		path[i].output.ctx = ac[i];
+	}
+	if (delta)
+		join = ddir_join_create(v->graph, "wedges", 2, 2, arr, path, 0);
+	else
+		join = ddir_bilinear_create(v->graph, "wedges", arr[1], arr[0], both);
+	ddir_sink_create(v->graph, "view", join, sink);
 }
 
 static void
@@ -427,34 +507,53 @@ view_finish(View *v, TriangleResult *out, int k)
 	out->sum[k] = v->tally.sum;
 }
 
+/* Load all edges, then replace some in each tick. */
 static void
-triangles_engine(const Edge *edges, TriangleResult *out)
+view_run(View *v, const Edge *edges, TriangleResult *out)
 {
-	DdirArena  *arena = ddir_arena_create(NULL, "triangles");
-	double		before = heap_bytes();
 	double		start = cpu_now();
-	View		v;
 
-	view_create(&v, arena);
-	view_begin(&v, 1);
+	view_begin(v, 1);
 	for (uint32_t i = 0; i < EDGES; i++)
-		view_change(&v, &edges[i], 1);
-	view_finish(&v, out, 0);
+		view_change(v, &edges[i], 1);
+	view_finish(v, out, 0);
 	out->load_s = cpu_now() - start;
 
 	start = cpu_now();
 	for (uint32_t k = 0; k < TICKS; k++)
 	{
-		view_begin(&v, k + 2);
+		view_begin(v, k + 2);
 		for (uint32_t i = k * CHANGES; i < (k + 1) * CHANGES; i++)
 		{
-			view_change(&v, &edges[i], -1);
-			view_change(&v, &edges[EDGES + i], 1);
+			view_change(v, &edges[i], -1);
+			view_change(v, &edges[EDGES + i], 1);
 		}
-		view_finish(&v, out, k + 1);
+		view_finish(v, out, k + 1);
 	}
 	out->tick_s = (cpu_now() - start) / TICKS;
+}
+
+static void
+triangles_engine(const Edge *edges, TriangleResult *out)
+{
+	DdirArena  *arena = ddir_arena_create(NULL, "triangles");
+	double		before = heap_bytes();
+	View		v;
+
+	triangles_create(&v, arena);
+	view_run(&v, edges, out);
 	out->bytes = heap_bytes() - before;
+	ddir_arena_destroy(arena);
+}
+
+static void
+wedges_engine(const Edge *edges, bool delta, TriangleResult *out)
+{
+	DdirArena  *arena = ddir_arena_create(NULL, "wedges");
+	View		v;
+
+	wedges_create(&v, arena, delta);
+	view_run(&v, edges, out);
 	ddir_arena_destroy(arena);
 }
 
@@ -472,14 +571,10 @@ check_triangles(const TriangleResult *a, const TriangleResult *b)
 		}
 }
 
-static void
-bench_triangles(void)
+static Edge *
+random_edges(void)
 {
 	Edge	   *edges = malloc((EDGES + TICKS * CHANGES) * sizeof(Edge));
-	double		tick = 0;
-	double		limit = 0;
-	double		load = 0;
-	double		bytes = 0;
 
 	random_state = 12345;
 	for (uint32_t i = 0; i < EDGES + TICKS * CHANGES; i++)
@@ -487,6 +582,43 @@ bench_triangles(void)
 		edges[i].from = next_random() % NODES;
 		edges[i].to = next_random() % NODES;
 	}
+	return edges;
+}
+
+/* The same join of two inputs both ways. */
+static void
+bench_wedges(const Edge *edges)
+{
+	double		tick[2] = {0};
+	double		load[2] = {0};
+
+	for (int round = 0; round < 2; round++)
+	{
+		TriangleResult r[2];
+
+		for (int delta = 0; delta < 2; delta++)
+		{
+			wedges_engine(edges, delta, &r[delta]);
+			tick[delta] = least(tick[delta], r[delta].tick_s);
+			load[delta] = least(load[delta], r[delta].load_s);
+		}
+		for (int k = 0; k <= TICKS; k++)
+			if (r[0].count[k] != r[1].count[k] || r[0].sum[k] != r[1].sum[k])
+				fail("the two joins of two inputs differ");
+	}
+	printf("join of two inputs, 10 by 10 a key: binary tick %.2f ms, delta tick %.2f ms, "
+		   "ratio %.2f, load %.0f and %.0f ms\n",
+		   tick[0] * 1e3, tick[1] * 1e3, tick[0] / tick[1], load[0] * 1e3, load[1] * 1e3);
+}
+
+static void
+bench_triangles(const Edge *edges)
+{
+	double		tick = 0;
+	double		limit = 0;
+	double		load = 0;
+	double		bytes = 0;
+
 	for (int round = 0; round < 3; round++)
 	{
 		TriangleResult by_hand;
@@ -503,12 +635,13 @@ bench_triangles(void)
 	printf("triangles delta: tick %.2f ms, limit %.2f ms, ratio %.2f, load %.0f ms, "
 		   "memory %.0f MB\n",
 		   tick * 1e3, limit * 1e3, tick / limit, load * 1e3, bytes / 1e6);
-	free(edges);
 }
 
 int
 main(int argc, char **argv)
 {
+	Edge	   *edges;
+
 	mallopt(M_MMAP_MAX, 0);
 	mallopt(M_TRIM_THRESHOLD, INT32_MAX);
 	random_state = UINT64_C(0x9e3779b97f4a7c15);
@@ -525,6 +658,10 @@ main(int argc, char **argv)
 		bench_probe();
 		bench_bytes();
 	}
-	bench_triangles();
+	edges = random_edges();
+	if (argc < 2)
+		bench_wedges(edges);
+	bench_triangles(edges);
+	free(edges);
 	return 0;
 }
