@@ -29,10 +29,7 @@ ddir_trays_clear(DdirTrays *t)
 	{
 		/* a large transaction's room is not kept for ever */
 		if (ddir_deltas_bytes(&t->run[i].deltas) > 16 * DDIR_CHUNK_BYTES)
-		{
 			ddir_deltas_free(&t->run[i].deltas);
-			ddir_deltas_init(&t->run[i].deltas, t->arena, 1, false);
-		}
 		ddir_deltas_clear(&t->run[i].deltas);
 	}
 	t->ntrays = 0;

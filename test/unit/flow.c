@@ -232,6 +232,18 @@ flow_feed(DdirNode *node, int port, const Bag *b, const uint64_t *at)
 	ddir_deltas_free(&d);
 }
 
+void
+flow_feed_over(DdirNode *node, int port, const Bag *b, uint64_t from, uint64_t to)
+{
+	for (int i = 0; i < b->n; i++)
+	{
+		uint64_t	at = from + flow_below((uint32_t) (to - from + 1));
+		Bag			one = {1, 1, &b->u[i]};
+
+		flow_feed(node, port, &one, &at);
+	}
+}
+
 /* ----
  * Functions
  * ----

@@ -75,6 +75,9 @@ extern uint32_t flow_below(uint32_t n);
 /* push a bag's updates into a node at time "at", in pieces of random sizes */
 extern void flow_feed(DdirNode *node, int port, const Bag *b, const uint64_t *at);
 
+/* the same, each at a random time from .. to, of one coordinate */
+extern void flow_feed_over(DdirNode *node, int port, const Bag *b, uint64_t from, uint64_t to);
+
 /* ---- functions ---- */
 
 /* Column "col" of relation "rel". */

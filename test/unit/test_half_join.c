@@ -391,6 +391,57 @@ product_times(DdirArena *root)
 }
 
 /*
+ * Drivers known whole are copies, which the next chunk takes the place of:
+ * batches of several chunks, each row meeting so little that chunks on the way
+ * do not fill.
+ */
+static void
+copies_in_chunks(DdirArena *root)
+{
+	static const JoinSpec spec = {3, {0, 1, 1}, 2, {{{0, 0}, {1, 0}}, {{1, 1}, {2, 0}}}};
+
+	for (int round = 0; round < 12; round++)
+	{
+		World		w;
+		Bag			source[2] = {{0}, {0}};
+		Bag			want = {0};
+		Catch		c = {{0}};
+		DdirNode   *join;
+
+		world_init(&w, root, 1);
+		flow_seed(unit_random());
+		join = flow_join_create(w.g, root, &spec, world_arrangement, &w, round % 3,
+								small_join_create);
+		ddir_sink_create(w.g, "out", join, catch_fns(&c));
+		for (uint64_t tick = 1; tick < 4; tick++)
+		{
+			Bag			change[2] = {{0}, {0}};
+
+			for (uint64_t i = 0; i < 23; i++)
+				bag_add(&change[0], ROW(i % 9, 100 * tick + i), &tick, 1, 1);
+			for (uint64_t i = 0; i < 7; i++)
+				bag_add(&change[1], ROW(3 * i + tick, i), &tick, 1, 1);
+			ddir_graph_begin(w.g, &tick);
+			for (int s = 0; s < 2; s++)
+			{
+				flow_feed(w.source[s], 0, &change[s], &tick);
+				bag_add_all(&source[s], &change[s]);
+				bag_free(&change[s]);
+			}
+			ddir_graph_finish(w.g);
+		}
+		flow_join_brute(&spec, source, &want);
+		CHECK(want.n > 20);
+		CHECK(bag_equal(&c.rows, &want, "copies"));
+		ddir_graph_destroy(w.g);
+		bag_free(&source[0]);
+		bag_free(&source[1]);
+		bag_free(&want);
+		catch_free(&c);
+	}
+}
+
+/*
  * Exactly one claimant: three positions, each one row at a point of a 3 x 3
  * grid, all 729 ways.
  */
@@ -641,6 +692,7 @@ main(int argc, char **argv)
 		UNIT_CASE(kernel_is_definition),
 		UNIT_CASE(both_sides),
 		UNIT_CASE(product_times),
+		UNIT_CASE(copies_in_chunks),
 		UNIT_CASE(one_claimant),
 		UNIT_CASE(known_half_joins),
 		UNIT_CASE(known_pairs),

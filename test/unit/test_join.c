@@ -129,13 +129,7 @@ world_step_mixed(World *w)
 	{
 		Bag		   *b = &w->change[s];
 
-		for (int i = 0; i < b->n; i++)
-		{
-			uint64_t	at = w->t + 1 + unit_below(4);
-			Bag			one = {1, 1, &b->u[i]};
-
-			flow_feed(w->source[s], 0, &one, &at);
-		}
+		flow_feed_over(w->source[s], 0, b, w->t + 1, t);
 		bag_add_all(&w->content[s], b);
 		bag_tidy(&w->content[s]);
 		bag_clear(b);

@@ -532,6 +532,55 @@ late(DdirArena *root)
 	ddir_graph_destroy(w->g);
 }
 
+/*
+ * Rows that come when the arrangement sought in is sealed already: old outputs
+ * are of what it held before all the same.
+ */
+static void
+behind(DdirArena *root)
+{
+	for (int round = 0; round < 10; round++)
+	{
+		World	   *w = world_create(root);
+		DdirFunc	keying = proj_func(proj_whole(root, 0, 2));
+		DdirNode   *rows;
+
+		w->agg.min = true;
+		w->arr = ddir_arrange_create(w->g, "values", w->source[0],
+									 proj_func(proj_of(root, "00:01")));
+		rows = ddir_threshold_create(w->g, "rows", w->source[0],
+									 proj_func(proj_of(root, "00 01:")), ddir_threshold_distinct);
+		{
+			DdirReduceSpec spec = {1, &rows, &keying, 1, &w->arr, false};
+
+			spec.fns = agg_fns(&w->agg);
+			w->reduce = ddir_reduce_create(w->g, "behind", &spec);
+		}
+		ddir_sink_create(w->g, "out", w->reduce, catch_fns(&caught));
+		for (int tick = 0; tick < 24; tick++)
+		{
+			world_change(w, unit_below(12), 4, 8);
+			world_step(w);
+			bag_clear(&expected);
+			for (int i = 0; i < w->content[0].n;)
+			{
+				const Update *u = &w->content[0].u[i];
+				Row			row = ROW(u->row.c[0], 0, 0, 0, u->row.c[1]);
+
+				for (; i < w->content[0].n && w->content[0].u[i].row.c[0] == row.c[0]; i++)
+				{
+					row.c[1]++;
+					row.c[2] += w->content[0].u[i].row.c[1];
+				}
+				bag_add_now(&expected, row, 1);
+			}
+			bag_flatten(&caught.rows);
+			CHECK(bag_equal(&caught.rows, &expected, "behind"));
+		}
+		ddir_graph_destroy(w->g);
+	}
+}
+
 static void
 negative(DdirArena *root)
 {
@@ -676,6 +725,7 @@ main(int argc, char **argv)
 		UNIT_CASE(netted),
 		UNIT_CASE(many_groups),
 		UNIT_CASE(late),
+		UNIT_CASE(behind),
 		UNIT_CASE(negative),
 		UNIT_CASE(refused_calls),
 		UNIT_CASE(groups_table),
