@@ -16,6 +16,7 @@
 #	make unit		the engine alone, under sanitizers
 #	make oracle		random views against their queries (RUNTIME, SEED)
 #	make bench		the table of README.md; bench-engine: its engine part
+#	make bench-tpch		TPC-H's queries as views, against REFRESH
 #	make tidy, make indent	what review would otherwise be about
 #
 
@@ -58,6 +59,9 @@ oracle:
 
 bench: bench-engine
 	@$(TOOLS)/as-user test/bench/run
+
+bench-tpch:
+	@$(TOOLS)/as-user test/bench/tpch
 
 tidy:
 	@$(TOOLS)/tidy
@@ -129,4 +133,4 @@ build/bench/%.o: %.c Makefile
 
 .SECONDARY:
 .PHONY: all install check installcheck check-fresh check-17 check-18 demo demo-stop oracle \
-	bench bench-engine tidy indent clean unit unit-programs
+	bench bench-engine bench-tpch tidy indent clean unit unit-programs
