@@ -105,7 +105,7 @@ col(int rel, int c)
 typedef struct Proj
 {
 	int			nkey;
-	Col			key[4];
+	Col			key[FLOW_COLUMNS];
 	int			nval;
 	Col			val[FLOW_COLUMNS];
 	int			neq;

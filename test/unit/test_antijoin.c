@@ -177,6 +177,25 @@ large_key(DdirArena *root)
 	bag_free(&one);
 }
 
+/* Made late, and nothing changes in its first step: it reads what there is. */
+static void
+quiet(DdirArena *root)
+{
+	for (int round = 0; round < 8; round++)
+	{
+		World	   *w = world_create(root);
+
+		for (int tick = 0; tick < 4; tick++)
+			world_step(w, 8, 6);
+		anti_create(w, &caught);
+		world_step(w, 0, 6);
+		check(w, &caught, "quiet");
+		world_step(w, 8, 6);
+		check(w, &caught, "no longer");
+		ddir_graph_destroy(w->g);
+	}
+}
+
 /* An arrangement against itself has no row. */
 static void
 itself(DdirArena *root)
@@ -256,6 +275,7 @@ main(int argc, char **argv)
 	static const UnitCase cases[] = {
 		UNIT_CASE(random_steps),
 		UNIT_CASE(large_key),
+		UNIT_CASE(quiet),
 		UNIT_CASE(itself),
 		UNIT_CASE(negative),
 		UNIT_CASE(error_rows),

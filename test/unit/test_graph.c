@@ -519,6 +519,44 @@ rules(DdirArena *root)
 	ddir_graph_destroy(w->g);
 }
 
+/* What reads arrangements reads nothing else, and is pushed nothing. */
+static void
+arrangements_only(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	DdirFunc	f = proj_func(proj_whole(root, 0, 2));
+	DdirNode   *in = w->source[0];
+	DdirNode   *arr = arrangement(w, 0, 0);
+	DdirReduceSpec spec = {1, &in, &f, 1, &in, false};
+	DdirNode   *node[3];
+	DdirDeltas	d;
+
+	spec.fns.fold = no_fold;
+	spec.fns.emit = emit_row;
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_bilinear_create(w->g, "left", in, arr, f));
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_bilinear_create(w->g, "right", arr, in, f));
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_antijoin_create(w->g, "left", in, arr, f));
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_antijoin_create(w->g, "right", arr, in, f));
+	EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_reduce_create(w->g, "values", &spec));
+	CHECK_EQ(nodes(w), SOURCES + 1);
+
+	for (volatile int k = 0; k < 3; k++)
+	{
+		w = world_create(root);
+		arr = arrangement(w, 0, 0);
+		in = w->source[0];
+		spec.arr = &arr;
+		node[0] = ddir_bilinear_create(w->g, "join", arr, arr, f);
+		node[1] = ddir_antijoin_create(w->g, "anti", arr, arr, f);
+		node[2] = ddir_reduce_create(w->g, "least", &spec);
+		ddir_deltas_init(&d, root, 1, false);
+		flow_push(&d, ROW(1, 2), NULL, 1);
+		begin(w);
+		EXPECT_ERROR(DDIR_ERROR_INTERNAL, ddir_node_push(node[k], 1, &d));
+		ddir_graph_destroy(w->g);
+	}
+}
+
 /* Inputs live as long as their consumers, and no longer. */
 static void
 releases(DdirArena *root)
@@ -991,6 +1029,7 @@ main(int argc, char **argv)
 	static const UnitCase cases[] = {
 		UNIT_CASE(random_graphs),
 		UNIT_CASE(rules),
+		UNIT_CASE(arrangements_only),
 		UNIT_CASE(releases),
 		UNIT_CASE(errors),
 		UNIT_CASE(empty_steps),

@@ -448,6 +448,84 @@ triangles_random(DdirArena *root)
 	}
 }
 
+/*
+ * A triangle with a tail, E(c,d): what an intersection bound is handed on by the
+ * stage behind it, and an intersection follows another stage.
+ */
+static void
+triangles_with_tails(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	static const Col key[3] = {{1, 0}, {1, 1}, {2, 1}};
+	static const Col key1[3] = {{0, 1}, {1, 0}, {2, 0}};
+	static const Col key2[3] = {{0, 0}, {1, 1}, {2, 1}};
+	static const int look[3][4] = {{1, 0, 2, 0}, {0, 1, 2, 1}, {0, 0, 1, 1}};
+	static const Col abcd[4][4] = {
+		{{0, 0}, {0, 1}, {1, 0}, {3, 0}},
+		{{0, 0}, {1, 0}, {1, 1}, {3, 0}},
+		{{2, 0}, {0, 0}, {2, 1}, {3, 0}},
+		{{0, 0}, {1, 0}, {3, 0}, {3, 1}},
+	};
+	DdirNode   *arr[3];
+	DdirPath	path[4] = {{0}};
+	DdirStage	stage[4][2] = {{{0}}};
+	DdirNode   *join;
+
+	triangles_arrange(w->g, root, w->source[0], arr);
+	for (int i = 0; i < 4; i++)
+	{
+		/* three paths intersect and then go along the tail, one starts there */
+		DdirStage  *both = &stage[i][i == 3];
+		DdirStage  *single = &stage[i][i != 3];
+		Col			b = col(1, 0);
+		Col			c = col(3, 0);
+
+		both->rel = i < 3 ? look[i][0] : 0;
+		both->arr = i < 3 ? look[i][1] : 1;
+		both->rel2 = i < 3 ? look[i][2] : 2;
+		both->arr2 = i < 3 ? look[i][3] : 1;
+		both->key = proj_func(proj_make(root, 1, i < 3 ? &key1[i] : &b, 0, NULL));
+		both->key2 = proj_func(proj_make(root, 1, i < 3 ? &key2[i] : &c, 0, NULL));
+		single->rel = i < 3 ? 3 : 1;
+		single->arr = i < 3 ? 0 : 1;
+		single->rel2 = -1;
+		single->key = proj_func(proj_make(root, 1, i < 3 ? &key[i] : &c, 0, NULL));
+		path[i].arr = 2;
+		path[i].nstages = 2;
+		path[i].stages = stage[i];
+		path[i].output = proj_func(proj_make(root, 0, NULL, 4, abcd[i]));
+	}
+	join = ddir_join_create(w->g, "tails", 4, 3, arr, path, 0);
+	ddir_sink_create(w->g, "out", join, catch_fns(&caught));
+	for (int tick = 0; tick < 12; tick++)
+	{
+		Bag			triangles = {0};
+
+		world_change(w, 0, 20, 7);
+		if (tick % 2)
+			world_step_mixed(w);
+		else
+			world_step(w);
+		triangles_expect(&w->content[0], &triangles);
+		bag_clear(&expected);
+		for (int i = 0; i < triangles.n; i++)
+			for (int k = 0; k < w->content[0].n; k++)
+			{
+				Row			row = triangles.u[i].row;
+				const Update *u = &w->content[0].u[k];
+
+				if (u->row.c[0] != row.c[2])
+					continue;
+				row.c[row.n++] = u->row.c[1];
+				bag_add_now(&expected, row, triangles.u[i].diff * u->diff);
+			}
+		bag_flatten(&caught.rows);
+		CHECK(bag_equal(&caught.rows, &expected, "tails"));
+		bag_free(&triangles);
+	}
+	ddir_graph_destroy(w->g);
+}
+
 /* ----
  * Shared arrangements
  * ----
@@ -742,6 +820,7 @@ main(int argc, char **argv)
 		UNIT_CASE(late_import),
 		UNIT_CASE(triangles_known),
 		UNIT_CASE(triangles_random),
+		UNIT_CASE(triangles_with_tails),
 		UNIT_CASE(indexes_shared),
 		UNIT_CASE(hub_in_chunks),
 		UNIT_CASE(error_rows),

@@ -29,8 +29,10 @@ typedef struct Agg
 	bool		inexact;		/* keys equal modulo 10 are not told apart */
 	bool		global;
 	bool		min;
+	bool		two_least;		/* the least of two arrangements */
 	uint64_t	error_sum;		/* a group of this sum is an error */
 	bool		plain;			/* states own nothing: for cases that raise */
+	int			port;			/* the last one that was asked about */
 	bool		refuse_fold;
 	bool		refuse_emit;
 	int			folds;
@@ -45,8 +47,7 @@ agg_same(void *ctx, int port, DdirGroup *group, DdirRef val)
 	State	   *s = group->state;
 	uint64_t	label = row_unpack(val).c[0] + 1;
 
-	(void) ctx;
-	(void) port;
+	((Agg *) ctx)->port = port;
 	if (s->label == 0)
 		s->label = label;
 	return s->label == label;
@@ -59,6 +60,8 @@ agg_fold(void *ctx, int port, uint32_t n, DdirGroup *const *group,
 	Agg		   *agg = ctx;
 
 	agg->folds++;
+	CHECK(!agg->inexact || agg->port == port);
+	CHECK(n <= DDIR_CHUNK_ROWS);
 	if (agg->refuse_fold)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
@@ -106,6 +109,15 @@ agg_emit(void *ctx, uint32_t n, DdirGroup *const *group, int64_t diff,
 		{
 			flow_push(err, row, NULL, diff);
 			continue;
+		}
+		for (int k = 0; k < 2 && agg->two_least; k++)
+		{
+			DdirRef		val;
+			int64_t		count;
+
+			ddir_cursor_seek(&cursor[k], g->hash, g->key.p, g->key.len);
+			if (ddir_cursor_next(&cursor[k], &val, &count))
+				row.c[3 + k] = row_unpack(val).c[0];
 		}
 		if (agg->min)
 		{
@@ -487,6 +499,77 @@ many_groups(DdirArena *root)
 	ddir_graph_destroy(w->g);
 }
 
+/* Each row is three: of its own group, and twice of one that all share. */
+static bool
+keying_thrice(void *ctx, const DdirBundle *in, DdirDeltas *out, DdirDeltas *err)
+{
+	for (uint32_t i = 0; i < in->n; i++)
+	{
+		Row			row = row_unpack(in->ref[0][i]);
+
+		for (uint64_t k = 0; k < 3; k++)
+		{
+			uint8_t		key[8];
+			uint8_t		val[16];
+			uint64_t	group = k ? 0 : row.c[0];
+
+			row_pack(ROW(group), key);
+			row_pack(ROW(group, row.c[1] + k), val);
+			ddir_deltas_push(out, key, 8, val, 16, ddir_bundle_time(in, i), in->diff[i]);
+		}
+	}
+	return true;
+}
+
+/*
+ * A chunk becomes three of keyed rows, of which each is folded with its own
+ * diff; outputs seek in two arrangements.
+ */
+static void
+thrice(DdirArena *root)
+{
+	World	   *w = world_create(root);
+	DdirFunc	keying = {keying_thrice, NULL};
+	DdirNode   *arr[2];
+	DdirReduceSpec spec = {1, w->source, &keying, 2, arr, false};
+	int64_t		rows = 0;
+	int64_t		sum = 0;
+
+	w->agg.two_least = true;
+	for (int k = 0; k < 2; k++)
+		arr[k] = ddir_arrange_create(w->g, k ? "small" : "large", w->source[0],
+									 proj_func(proj_of(root, k ? "00:01" : "00:00")));
+	spec.fns = agg_fns(&w->agg);
+	w->reduce = ddir_reduce_create(w->g, "thrice", &spec);
+	ddir_sink_create(w->g, "out", w->reduce, catch_fns(&caught));
+	for (int tick = 0; tick < 2; tick++)
+	{
+		DdirDeltas	d;
+
+		ddir_deltas_init(&d, root, 1, false);
+		d.at.c[0] = ++w->t;
+		bag_clear(&expected);
+		rows = sum = 0;
+		for (int64_t i = 1; i <= 10000; i++)
+		{
+			int64_t		diff = tick ? i % 3 : 1 + i % 4;
+			int64_t		all = diff + (tick ? 1 + i % 4 : 0);
+
+			flow_push(&d, ROW(i, i % 100), NULL, diff);
+			bag_add_now(&expected, ROW(i, all, all * (i % 100), i, i % 100), 1);
+			rows += 2 * all;
+			sum += all * (2 * (i % 100) + 3);
+		}
+		bag_add_now(&expected, ROW(0, rows, sum, 0, 0), 1);
+		ddir_graph_begin(w->g, &w->t);
+		ddir_node_push(w->source[0], 0, &d);
+		ddir_graph_finish(w->g);
+		bag_flatten(&caught.rows);
+		CHECK(bag_equal(&caught.rows, &expected, "thrice"));
+	}
+	ddir_graph_destroy(w->g);
+}
+
 /* Late, the contents pushed into it; the arrangement it seeks in is old. */
 static void
 late(DdirArena *root)
@@ -724,6 +807,7 @@ main(int argc, char **argv)
 		UNIT_CASE(inexact_keys),
 		UNIT_CASE(netted),
 		UNIT_CASE(many_groups),
+		UNIT_CASE(thrice),
 		UNIT_CASE(late),
 		UNIT_CASE(behind),
 		UNIT_CASE(negative),

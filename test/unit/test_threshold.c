@@ -197,6 +197,25 @@ negative(DdirArena *root)
 	ddir_graph_destroy(w->g);
 }
 
+/* The message has the key, or the beginning of a long one. */
+static void
+negative_keys(DdirArena *root)
+{
+	for (volatile int columns = 3; columns <= 6; columns++)
+	{
+		World	   *w = world_create(root, ddir_threshold_distinct, false);
+
+		w->keying->nkey = columns;
+		for (int i = 0; i < columns; i++)
+			w->keying->key[i] = col(0, 0);
+		bag_add_now(&w->change[0], ROW(0x12ab, 1), -1);
+		EXPECT_ERROR(DDIR_ERROR_NEGATIVE, world_step(w));
+		CHECK(strstr(unit_error_text, columns > 4 ? "12ab... has multiplicity -1 at time" :
+					 "12ab has multiplicity -1 at time") != NULL);
+		ddir_graph_destroy(w->g);
+	}
+}
+
 static void
 error_rows(DdirArena *root)
 {
@@ -248,6 +267,7 @@ main(int argc, char **argv)
 		UNIT_CASE(netted),
 		UNIT_CASE(large_step),
 		UNIT_CASE(negative),
+		UNIT_CASE(negative_keys),
 		UNIT_CASE(error_rows),
 		UNIT_CASE(failing_allocations),
 	};
