@@ -124,3 +124,4 @@ TABLE v_error ORDER BY id;
 SELECT split_part(ddir.explain('v_lateral'), E'\n\n', 1) AS plan;
 SELECT construct, maintained, reason LIKE '%several%' FROM ddir.explain_query('SELECT x FROM m LIMIT 1');
 DROP TABLE m, o CASCADE;
+DROP MATERIALIZED VIEW v_values;

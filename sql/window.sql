@@ -167,5 +167,25 @@ TABLE v_overflow ORDER BY id;
 -- how it is done
 SELECT split_part(ddir.explain('v_first'), E'\n\n', 1) AS plan;
 SELECT split_part(ddir.explain('v_frames'), E'\n\n', 1) AS plan;
-DROP TABLE w, o, big CASCADE;
+-- with functions that return rows, and aggregates of an order
+CREATE TABLE a (id int, k int, arr int[]);
+INSERT INTO a SELECT i, i % 3, ARRAY[i, i % 5, i % 2] FROM generate_series(1, 20) i;
+CREATE MATERIALIZED VIEW v_rows1 USING ddir AS SELECT id, unnest(arr) AS u FROM a ORDER BY u DESC, id LIMIT 5;
+CREATE MATERIALIZED VIEW v_rows2 USING ddir AS SELECT id, unnest(arr) AS u, row_number() OVER (PARTITION BY k ORDER BY id) AS n FROM a;
+CREATE MATERIALIZED VIEW v_rows3 USING ddir AS SELECT k, l.* FROM a, LATERAL (SELECT g, rank() OVER (ORDER BY g DESC) AS r FROM generate_series(1, a.k) g) l;
+CREATE MATERIALIZED VIEW v_rows4 USING ddir AS SELECT a.id, l.* FROM a, LATERAL (SELECT x FROM unnest(a.arr) x ORDER BY x LIMIT 2) l;
+CREATE MATERIALIZED VIEW v_rows5 USING ddir AS SELECT DISTINCT ON (k) k, generate_series(1, id) AS g FROM a ORDER BY k, g DESC;
+CREATE MATERIALIZED VIEW v_rows6 USING ddir AS SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY id) AS p, rank() OVER (ORDER BY count(*), k) FROM a GROUP BY k;
+CREATE MATERIALIZED VIEW v_rows7 USING ddir AS SELECT id FROM a ORDER BY generate_series(1, k), id LIMIT 4;
+CREATE MATERIALIZED VIEW v_rows8 USING ddir AS SELECT k, string_agg(id::text, ',' ORDER BY id DESC) AS s, first_value(k) OVER (ORDER BY k) FROM a GROUP BY k ORDER BY 2 LIMIT 2;
+CREATE MATERIALIZED VIEW v_rows9 USING ddir AS SELECT generate_series(1, (row_number() OVER (ORDER BY id))::int) AS g, id FROM a WHERE id < 5;
+\i test/sql/check_all.sql
+UPDATE a SET arr = arr || id, k = (k + 1) % 3 WHERE id % 4 = 0;
+INSERT INTO a VALUES (0, 0, '{}'), (99, 2, NULL);
+\i test/sql/check_all.sql
+DELETE FROM a WHERE id > 3;
+\i test/sql/check_all.sql
+TABLE v_rows9 ORDER BY 2, 1;
+DROP TABLE w, o, big, a CASCADE;
 DROP FUNCTION add CASCADE;
+DROP COLLATION nocase;
