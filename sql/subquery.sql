@@ -135,3 +135,15 @@ DELETE FROM o WHERE id = 8;
 SELECT * FROM v_guard ORDER BY id;
 SET client_min_messages = warning;
 DROP TABLE o, t, u CASCADE;
+
+-- one column of the subquery is equated to several of the query around it
+CREATE TABLE pairs (id int, k int, n int);
+CREATE TABLE singles (k int);
+INSERT INTO pairs VALUES (1, 1, 0), (1, 2, 0), (2, 1, 9);
+INSERT INTO singles VALUES (1);
+CREATE MATERIALIZED VIEW v_twice USING ddir AS
+	SELECT id, k, (n > 5 OR EXISTS (SELECT FROM singles s WHERE s.k = p.id AND s.k = p.k)) AS e,
+		   (SELECT count(*) FROM singles s WHERE s.k = p.id AND s.k = p.k) AS c FROM pairs p;
+\i test/sql/check_all.sql
+TABLE v_twice ORDER BY id, k;
+DROP TABLE pairs, singles CASCADE;

@@ -537,11 +537,19 @@ above_mutator(Node *node, void *arg)
 	return (Node *) var;
 }
 
+/* A column that is a key is that key: bindings may be one expression twice. */
 static Expr *
 lower_above(Grouping *g, DdirFrom *above, TargetEntry *tle)
 {
-	Expr	   *expr = (Expr *) above_mutator((Node *) tle->expr, g);
+	Expr	   *expr;
+	ListCell   *lc;
 
+	foreach(lc, g->refs)
+	{
+		if (tle->ressortgroupref == lfirst_int(lc))
+			return (Expr *) ddir_rel_var(g->place - 1, g->reduced, foreach_current_index(lc) + 1);
+	}
+	expr = (Expr *) above_mutator((Node *) tle->expr, g);
 	return ddir_lower_values(g->level, above, ddir_lower_fold_computed(g->level, expr));
 }
 
