@@ -23,8 +23,10 @@
 #include "base/config.h"
 #include "base/leave.h"
 #include "base/shared.h"
+#include "capture/capture.h"
 #include "ddl/create.h"
 #include "ddl/retire.h"
+#include "ddl/tree.h"
 #include "ddl/utility.h"
 #include "worker/launcher.h"
 
@@ -37,6 +39,7 @@ _PG_init(void)
 {
 	ddir_config_define();
 	ddir_create_init(ddir_api_analyse);
+	ddir_tree_init(ddir_capture_join);
 	ddir_utility_init();
 
 	if (!process_shared_preload_libraries_in_progress)

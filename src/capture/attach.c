@@ -303,12 +303,24 @@ drop_triggers(List *found)
 static uint64 attached_mark;
 
 static void
+make_complete(Oid relid, Oid function)
+{
+	List	   *found = find_triggers(relid);
+	const Kind *kind;
+	int			n;
+
+	if (is_complete(relid, found))
+		return;
+	drop_triggers(found);
+	kind = kinds_for(relid, &n);
+	for (int i = 0; i < n; i++)
+		create_trigger(relid, function, &kind[i]);
+}
+
+static void
 attach(DdirAttempt *a)
 {
 	Oid			function = ddir_capture_function();
-	const Kind *kind;
-	int			n;
-	List	   *found;
 
 	if (!ddir_attempt_lock(a, ShareRowExclusiveLock))
 		return;
@@ -322,14 +334,7 @@ attach(DdirAttempt *a)
 		ddir_attempt_refuse(a, "function ddir._capture() does not exist");
 		return;
 	}
-	found = find_triggers(a->relid);
-	if (!is_complete(a->relid, found))
-	{
-		drop_triggers(found);
-		kind = kinds_for(a->relid, &n);
-		for (int i = 0; i < n; i++)
-			create_trigger(a->relid, function, &kind[i]);
-	}
+	make_complete(a->relid, function);
 	attached_mark = ddir_triggers_mark(a->relid);
 }
 
@@ -362,6 +367,15 @@ ddir_triggers_attach(Oid relid, int lock_ms, uint64 *mark, char **why)
 	result = ddir_attempt(relid, lock_ms, why, attach);
 	*mark = attached_mark;
 	return result;
+}
+
+void
+ddir_triggers_attach_now(Oid relid)
+{
+	Oid			function = ddir_capture_function();
+
+	if (OidIsValid(function) && table_exists(relid))
+		make_complete(relid, function);
 }
 
 DdirAttemptResult

@@ -24,6 +24,9 @@ extern DdirAttemptResult ddir_triggers_attach(Oid relid, int lock_ms, uint64 *ma
 											  char **why);
 extern DdirAttemptResult ddir_triggers_detach(Oid relid, int lock_ms);
 
+/* The same at once, in a transaction that has locked the table. */
+extern void ddir_triggers_attach_now(Oid relid);
+
 /*
  * Differs from what it was when the triggers, or the table's place in a tree,
  * have been changed since, even if they were changed back.  In a transaction.

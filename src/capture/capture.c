@@ -218,6 +218,15 @@ ddir_capture_release(Oid relid, int lock_ms)
 	return result == DDIR_ATTEMPT_LOCKED ? result : ddir_identity_restore(relid, lock_ms);
 }
 
+void
+ddir_capture_join(Oid relid)
+{
+	if (ddir_capture_mode() == DDIR_CAPTURE_TRIGGER)
+		ddir_triggers_attach_now(relid);
+	else
+		ddir_identity_set_full_now(relid);
+}
+
 List *
 ddir_capture_remembered(void)
 {

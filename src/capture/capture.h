@@ -70,6 +70,13 @@ extern DdirAttemptResult ddir_capture_prepare(DdirCapture *c, Oid relid, int loc
 											  char **why);
 extern DdirAttemptResult ddir_capture_release(Oid relid, int lock_ms);
 
+/*
+ * The changes of a table that has become part of a source are to be captured
+ * from this very transaction on, which has locked it.  As superuser and with
+ * SPI.  (Hydrations prepare what was not prepared so.)
+ */
+extern void ddir_capture_join(Oid relid);
+
 /* The tables to be released one day; in a transaction, with a snapshot. */
 extern List *ddir_capture_remembered(void);
 

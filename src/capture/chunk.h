@@ -43,7 +43,8 @@ typedef struct DdirDeltaRow
 typedef enum DdirChunkKind
 {
 	DDIR_CHUNK_OF_ROWS,
-	DDIR_CHUNK_TRUNCATE			/* the table was truncated; no rows */
+	DDIR_CHUNK_TRUNCATE,		/* the table was truncated; no rows */
+	DDIR_CHUNK_UNKNOWN			/* which rows were changed is not known */
 } DdirChunkKind;
 
 typedef struct DdirChunkHead

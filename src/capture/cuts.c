@@ -121,7 +121,7 @@ struct DdirCuts
 	Ref		   *ref;			/* in scratch */
 };
 
-/* How images of a shape become those that are delivered; in the tracked's context. */
+/* How images of a shape become those that are delivered; in the feeds' context. */
 typedef struct DdirShape
 {
 	uint32		shape;
@@ -130,6 +130,9 @@ typedef struct DdirShape
 	bool	   *wanted;
 	Datum	   *values;
 	bool	   *isnull;
+	/* where a partition's columns have other places */
+	Datum	   *to_values;
+	bool	   *to_isnull;
 } DdirShape;
 
 /* ----
@@ -541,44 +544,81 @@ compare_refs(const void *a, const void *b)
 	return ItemPointerCompare(&x->tid, &y->tid);
 }
 
-static DdirShape *
-make_shape(DdirTracked *t, uint32 shape)
+/* The type of the table's images, if they are of that shape and can be used. */
+static DdirRowType *
+type_of_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
 {
-	MemoryContext old = MemoryContextSwitchTo(t->cxt);
-	DdirShape  *s = palloc0(sizeof(DdirShape));
+	DdirTracked *t = f->into;
+	DdirRowType *type = NULL;
 	Relation	rel;
 
-	s->shape = shape;
-	if (ddir_chunk_shape(t->type) == shape)
-		s->type = t->type;
-	else if (RelationIsValid(rel = RelationIdGetRelation(t->relid)))
-	{
-		DdirRowType *type = ddir_rowtype_from_tupdesc(RelationGetDescr(rel));
+	if (from->relid == t->relid && ddir_chunk_shape(t->type) == shape)
+		return t->type;
+	rel = RelationIdGetRelation(from->relid);
+	if (!RelationIsValid(rel))
+		return NULL;
+	if (ddir_feed_same_shape(f, RelationGetDescr(rel)))
+		type = ddir_rowtype_from_tupdesc(RelationGetDescr(rel));
+	RelationClose(rel);
+	return type && ddir_chunk_shape(type) == shape ? type : NULL;
+}
 
-		if (ddir_chunk_shape(type) == shape && type->natts >= t->type->natts &&
-			ddir_tracked_same_shape(t, RelationGetDescr(rel)))
-			s->type = type;
-		RelationClose(rel);
-	}
-	s->as_is = s->type == t->type && t->used == NULL;
+static DdirShape *
+make_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
+{
+	MemoryContext old = MemoryContextSwitchTo(from->cxt);
+	DdirTracked *t = f->into;
+	DdirShape  *s = palloc0(sizeof(DdirShape));
+
+	s->shape = shape;
+	s->type = type_of_shape(from, f, shape);
+	s->as_is = s->type && f->att == NULL && t->used == NULL &&
+		ddir_chunk_shape(t->type) == shape;
 	if (s->type && !s->as_is)
 	{
-		s->values = palloc(s->type->natts * sizeof(Datum) + 1);
-		s->isnull = palloc(s->type->natts * sizeof(bool) + 1);
+		int			room = Max(s->type->natts, t->type->natts);
+
+		s->values = palloc(room * sizeof(Datum) + 1);
+		s->isnull = palloc(room * sizeof(bool) + 1);
 		s->wanted = palloc0(s->type->natts * sizeof(bool) + 1);
 		for (int i = 0; i < t->ncols; i++)
-			s->wanted[t->col[i].att] = true;
-		for (int i = 0; i < s->type->natts; i++)
+			s->wanted[ddir_feed_att(f, t->col[i].att)] = true;
+		for (int i = 0; i < room; i++)
 			s->isnull[i] = true;
+	}
+	if (s->type && f->att)
+	{
+		s->to_values = palloc0(t->type->natts * sizeof(Datum) + 1);
+		s->to_isnull = palloc(t->type->natts * sizeof(bool) + 1);
+		for (int i = 0; i < t->type->natts; i++)
+			s->to_isnull[i] = true;
 	}
 	MemoryContextSwitchTo(old);
 	return s;
 }
 
-static void
-add_row(DdirCuts *c, DdirTracked *t, const DdirShape *s, DdirDeltas *run, DdirRef image,
-		int64 diff)
+/* Pack an unpacked row as one of the tracked relation. */
+static uint32
+pack_row(const DdirFeed *f, const DdirShape *s, DdirDeltas *run)
 {
+	DdirTracked *t = f->into;
+
+	if (f->att == NULL)
+		return ddir_image_pack(t->type, s->values, s->isnull, t->used, run);
+	for (int i = 0; i < t->ncols; i++)
+	{
+		int			column = t->col[i].att;
+
+		s->to_values[column] = s->values[f->att[column]];
+		s->to_isnull[column] = s->isnull[f->att[column]];
+	}
+	return ddir_image_pack(t->type, s->to_values, s->to_isnull, t->used, run);
+}
+
+static void
+add_row(DdirCuts *c, const DdirFeed *f, DdirDeltas *run, DdirRef image, int64 diff)
+{
+	const DdirShape *s = f->shape;
 	uint64_t	tray = c->tracking.out->next;
 	uint32		len = image.len;
 
@@ -589,8 +629,8 @@ add_row(DdirCuts *c, DdirTracked *t, const DdirShape *s, DdirDeltas *run, DdirRe
 		if (!ddir_image_unpack(s->type, image, s->wanted, s->values, s->isnull, c->row))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("a delta table holds a malformed row of relation %u", t->relid)));
-		len = ddir_image_pack(t->type, s->values, s->isnull, t->used, run);
+					 errmsg("a delta table holds a malformed row of relation %u", f->into->relid)));
+		len = pack_row(f, s, run);
 	}
 	ddir_deltas_close(run, 0, len, &tray, diff, 0);
 	c->tracking.rows++;
@@ -627,9 +667,10 @@ cut_is_full(const DdirCuts *c)
 }
 
 static void
-add_rows(DdirCuts *c, DdirTracked *t, const DdirChunkHead *head, const char *p, Size left)
+add_rows(DdirCuts *c, const DdirFeeds *from, DdirFeed *f, const DdirChunkHead *head,
+		 const char *p, Size left)
 {
-	const DdirShape *s = t->shape;
+	DdirTracked *t = f->into;
 	const char *image = p + head->count * sizeof(uint32);
 	DdirDeltas *run;
 	uint32		start;
@@ -637,9 +678,9 @@ add_rows(DdirCuts *c, DdirTracked *t, const DdirChunkHead *head, const char *p, 
 	if (left / sizeof(uint32) < head->count)
 		malformed(t->relid);
 	left -= head->count * sizeof(uint32);
-	if (s == NULL || s->shape != head->shape)
-		s = t->shape = make_shape(t, head->shape);
-	if (s->type == NULL)
+	if (f->shape == NULL || f->shape->shape != head->shape)
+		f->shape = make_shape(from, f, head->shape);
+	if (f->shape->type == NULL)
 	{
 		ddir_tracked_event(&c->tracking, t, DDIR_TRAY_REWRITTEN);
 		return;
@@ -663,8 +704,8 @@ add_rows(DdirCuts *c, DdirTracked *t, const DdirChunkHead *head, const char *p, 
 		ref.len = len >> 1;
 		if (ref.len > left)
 			malformed(t->relid);
-		add_row(c, t, s, run, ref, len & 1 ? -1 : 1);
-		if (!s->as_is && is_no_change(run, start))
+		add_row(c, f, run, ref, len & 1 ? -1 : 1);
+		if (!f->shape->as_is && is_no_change(run, start))
 			ddir_run_cut(run, run->n - 2);
 		image += ref.len;
 		left -= ref.len;
@@ -674,12 +715,12 @@ add_rows(DdirCuts *c, DdirTracked *t, const DdirChunkHead *head, const char *p, 
 static void
 add_chunk(DdirCuts *c, const DdirDeltaRow *row)
 {
-	DdirTracked *t = ddir_tracked_find(&c->tracking, row->source);
+	DdirFeeds  *feeds = ddir_tracking_feeds(&c->tracking, row->source);
 	struct varlena *v;
 	DdirChunkHead head;
 	Size		size;
 
-	if (t == NULL)
+	if (feeds == NULL)
 		return;
 	v = (struct varlena *) (row + 1);
 	if (VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v))
@@ -688,10 +729,17 @@ add_chunk(DdirCuts *c, const DdirDeltaRow *row)
 	if (size < sizeof(head))
 		malformed(row->source);
 	memcpy(&head, VARDATA_ANY(v), sizeof(head));
-	if (head.kind == DDIR_CHUNK_TRUNCATE)
-		ddir_tracked_event(&c->tracking, t, DDIR_TRAY_TRUNCATE);
-	else
-		add_rows(c, t, &head, VARDATA_ANY(v) + sizeof(head), size - sizeof(head));
+	for (int i = 0; i < feeds->n; i++)
+	{
+		DdirFeed   *f = &feeds->feed[i];
+
+		if (head.kind == DDIR_CHUNK_TRUNCATE)
+			ddir_tracked_event(&c->tracking, f->into, DDIR_TRAY_TRUNCATE);
+		else if (head.kind == DDIR_CHUNK_UNKNOWN)
+			ddir_tracked_event(&c->tracking, f->into, DDIR_TRAY_NO_OLD_IMAGE);
+		else
+			add_rows(c, feeds, f, &head, VARDATA_ANY(v) + sizeof(head), size - sizeof(head));
+	}
 }
 
 /* Under a pin alone: what is visible does not change or move. */
@@ -731,6 +779,18 @@ deliver(DdirCuts *c, TimestampTz now)
 	MemoryContextSwitchTo(old);
 	if (BufferIsValid(buffer))
 		ReleaseBuffer(buffer);
+}
+
+/*
+ * Trees that have other partitions than at the last cut.  It is not known in
+ * which of the transactions since that came to be, so the event's is one that
+ * only snapshots from now on may see.
+ */
+static void
+look_at_trees(DdirCuts *c, Snapshot snapshot, TimestampTz now)
+{
+	if (ddir_tracking_look(&c->tracking, snapshot))
+		ddir_trays_close(c->tracking.out, c->position, snapshot->xmax, now);
 }
 
 /* ----
@@ -822,6 +882,7 @@ ddir_cuts_read(DdirCuts *c, DdirTrays *out)
 	snapshot = GetActiveSnapshot();
 	take_ended(c, &c->now, snapshot);
 	DDIR_DEBUG_POINT("cut-snapshot");
+	look_at_trees(c, snapshot, now);
 	find_chunks(c, snapshot);
 	deliver(c, now);
 	rotate(c);

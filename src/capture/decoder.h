@@ -46,10 +46,11 @@ struct DdirDecoder
 
 	DdirTracking tracking;
 
-	MemoryContext values;		/* of the two below */
+	MemoryContext values;		/* of those below */
 	int			natts;			/* their room */
 	DdirTupleValues old;
 	DdirTupleValues new;
+	DdirTupleValues raw;		/* of a partition with other places of columns */
 
 	/* confirming */
 	XLogRecPtr	confirmed;

@@ -24,6 +24,9 @@
  * A change that does not have these becomes an event.  An update of unused
  * columns only is no change.
  *
+ * A partition's change is one of the partitioned tables above it, as the
+ * catalog was then; so is that it was attached or detached (an event).
+ *
  * Callbacks run under a historic snapshot and must not touch user data; all
  * they use is in the tuples.  Garbage is in d->scratch, reset at each change.
  *
@@ -66,29 +69,49 @@ served(LogicalDecodingContext *ctx)
  */
 
 static void
-deform(DdirDecoder *d, const DdirTracked *t, HeapTuple tuple, TupleDesc desc,
+make_room(DdirDecoder *d, DdirTupleValues *values)
+{
+	values->values = MemoryContextAlloc(d->values, d->natts * sizeof(Datum));
+	values->isnull = MemoryContextAlloc(d->values, d->natts * sizeof(bool));
+}
+
+/* The values of what the table feeds. */
+static void
+deform(DdirDecoder *d, const DdirFeed *f, HeapTuple tuple, TupleDesc desc,
 	   DdirTupleValues *to)
 {
-	int			natts = Max(desc->natts, t->type->natts);
+	int			wanted = f->into->type->natts;
 
-	if (natts > d->natts)
+	if (Max(desc->natts, wanted) > d->natts)
 	{
 		MemoryContextReset(d->values);
-		d->old.values = MemoryContextAlloc(d->values, natts * sizeof(Datum));
-		d->old.isnull = MemoryContextAlloc(d->values, natts * sizeof(bool));
-		d->new.values = MemoryContextAlloc(d->values, natts * sizeof(Datum));
-		d->new.isnull = MemoryContextAlloc(d->values, natts * sizeof(bool));
-		d->natts = natts;
+		d->natts = Max(desc->natts, wanted);
+		make_room(d, &d->old);
+		make_room(d, &d->new);
+		make_room(d, &d->raw);
 	}
-	heap_deform_tuple(tuple, desc, to->values, to->isnull);
-	for (int i = desc->natts; i < t->type->natts; i++)
-		to->isnull[i] = true;
+	if (f->att == NULL)
+	{
+		heap_deform_tuple(tuple, desc, to->values, to->isnull);
+		for (int i = desc->natts; i < wanted; i++)
+			to->isnull[i] = true;
+		return;
+	}
+	heap_deform_tuple(tuple, desc, d->raw.values, d->raw.isnull);
+	for (int i = 0; i < wanted; i++)
+	{
+		int			att = f->att[i];
+
+		to->isnull[i] = att < 0 || att >= desc->natts || d->raw.isnull[att];
+		to->values[i] = to->isnull[i] ? (Datum) 0 : d->raw.values[att];
+	}
 }
 
 /* Is the old row, as it is logged, all that is used? */
 static bool
-identity_covers(const DdirTracked *t, Relation relation)
+identity_covers(const DdirFeed *f, Relation relation)
 {
+	const DdirTracked *t = f->into;
 	Bitmapset  *identity;
 	bool		covers = true;
 
@@ -98,8 +121,8 @@ identity_covers(const DdirTracked *t, Relation relation)
 		return false;
 	identity = RelationGetIdentityKeyBitmap(relation);
 	for (int i = 0; i < t->ncols && covers; i++)
-		covers = bms_is_member(t->col[i].att + 1 - FirstLowInvalidHeapAttributeNumber,
-							   identity);
+		covers = bms_is_member(ddir_feed_att(f, t->col[i].att) + 1 -
+							   FirstLowInvalidHeapAttributeNumber, identity);
 	return covers;
 }
 
@@ -152,8 +175,9 @@ add_row(DdirDecoder *d, const DdirTracked *t, DdirDeltas *run,
  * Either tuple may be NULL: nothing was there before, or is after.
  */
 static void
-add_change(DdirDecoder *d, DdirTracked *t, HeapTuple old, HeapTuple new, TupleDesc desc)
+add_change(DdirDecoder *d, const DdirFeed *f, HeapTuple old, HeapTuple new, TupleDesc desc)
 {
+	DdirTracked *t = f->into;
 	DdirDeltas *run = ddir_tracked_run(&d->tracking, t);
 	uint32		n = run->n;
 	uint32		oldlen = 0;
@@ -162,9 +186,9 @@ add_change(DdirDecoder *d, DdirTracked *t, HeapTuple old, HeapTuple new, TupleDe
 	if (ddir_tracked_full(&d->tracking, t, run))
 		return;
 	if (old)
-		deform(d, t, old, desc, &d->old);
+		deform(d, f, old, desc, &d->old);
 	if (new)
-		deform(d, t, new, desc, &d->new);
+		deform(d, f, new, desc, &d->new);
 	if ((old && has_left_out(t, &d->old)) ||
 		(new && !fill_left_out(t, old ? &d->old : NULL, &d->new)))
 	{
@@ -188,27 +212,15 @@ add_change(DdirDecoder *d, DdirTracked *t, HeapTuple old, HeapTuple new, TupleDe
 }
 
 static void
-change_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
-		  ReorderBufferChange *change)
+take_change(DdirDecoder *d, const DdirFeed *f, Relation relation, ReorderBufferChange *change)
 {
-	DdirDecoder *d = served(ctx);
-	DdirTracked *t = ddir_tracked_find(&d->tracking, RelationGetRelid(relation));
 	HeapTuple	old = NULL;
 	HeapTuple	new = NULL;
 	MemoryContext caller;
 
-	CHECK_FOR_INTERRUPTS();
-	if (t == NULL)
+	if (!ddir_feed_same_shape(f, RelationGetDescr(relation)))
 	{
-		/* a table that is being rewritten? */
-		if (OidIsValid(relation->rd_rel->relrewrite) &&
-			(t = ddir_tracked_find(&d->tracking, relation->rd_rel->relrewrite)) != NULL)
-			ddir_tracked_event(&d->tracking, t, DDIR_TRAY_REWRITTEN);
-		return;
-	}
-	if (!ddir_tracked_same_shape(t, RelationGetDescr(relation)))
-	{
-		ddir_tracked_event(&d->tracking, t, DDIR_TRAY_REWRITTEN);
+		ddir_tracked_event(&d->tracking, f->into, DDIR_TRAY_REWRITTEN);
 		return;
 	}
 
@@ -218,7 +230,7 @@ change_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
 		new = ddir_compat_change_tuple(change->data.tp.newtuple);
 	if (change->action != REORDER_BUFFER_CHANGE_INSERT)
 	{
-		bool		covers = identity_covers(t, relation);
+		bool		covers = identity_covers(f, relation);
 
 		old = ddir_compat_change_tuple(change->data.tp.oldtuple);
 		if (covers && old == NULL && new != NULL &&
@@ -226,13 +238,39 @@ change_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
 			new = NULL;			/* an update that left all that is used alone */
 		else if (!covers || old == NULL)
 		{
-			ddir_tracked_event(&d->tracking, t, DDIR_TRAY_NO_OLD_IMAGE);
+			ddir_tracked_event(&d->tracking, f->into, DDIR_TRAY_NO_OLD_IMAGE);
 			old = new = NULL;
 		}
 	}
 	if (old || new)
-		add_change(d, t, old, new, RelationGetDescr(relation));
+		add_change(d, f, old, new, RelationGetDescr(relation));
 	MemoryContextSwitchTo(caller);
+}
+
+/* An event for all that the table feeds. */
+static void
+add_event(DdirDecoder *d, Oid relid, DdirTrayEventKind kind)
+{
+	DdirFeeds  *feeds = ddir_tracking_feeds(&d->tracking, relid);
+
+	for (int i = 0; feeds && i < feeds->n; i++)
+		ddir_tracked_event(&d->tracking, feeds->feed[i].into, kind);
+}
+
+static void
+change_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation relation,
+		  ReorderBufferChange *change)
+{
+	DdirDecoder *d = served(ctx);
+	DdirFeeds  *feeds = ddir_tracking_feeds(&d->tracking, RelationGetRelid(relation));
+
+	CHECK_FOR_INTERRUPTS();
+	for (int i = 0; feeds && i < feeds->n; i++)
+		take_change(d, &feeds->feed[i], relation, change);
+
+	/* a table that is being rewritten? */
+	if (feeds == NULL && OidIsValid(relation->rd_rel->relrewrite))
+		add_event(d, relation->rd_rel->relrewrite, DDIR_TRAY_REWRITTEN);
 }
 
 static void
@@ -242,12 +280,7 @@ truncate_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelations,
 	DdirDecoder *d = served(ctx);
 
 	for (int i = 0; i < nrelations; i++)
-	{
-		DdirTracked *t = ddir_tracked_find(&d->tracking, RelationGetRelid(relations[i]));
-
-		if (t)
-			ddir_tracked_event(&d->tracking, t, DDIR_TRAY_TRUNCATE);
-	}
+		add_event(d, RelationGetRelid(relations[i]), DDIR_TRAY_TRUNCATE);
 }
 
 /* ----
@@ -301,6 +334,9 @@ commit_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr commit_
 {
 	DdirDecoder *d = served(ctx);
 
+	/* it may have attached partitions, with no change of a row */
+	if (txn->ninvalidations > 0)
+		(void) ddir_tracking_look(&d->tracking, NULL);
 	ddir_trays_close(d->tracking.out, txn->end_lsn, txn->xid, txn->xact_time.commit_time);
 	d->transactions++;
 	ddir_unseen_add(d, txn->xid);

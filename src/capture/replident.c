@@ -204,6 +204,47 @@ set_full(DdirAttempt *a)
 						get_rel_name(a->relid))));
 }
 
+/*
+ * As a user's command: ALTER TABLE's own code must not be called inside of
+ * one where there are event triggers.
+ */
+static void
+command_identity(Oid relid, const char *clause)
+{
+	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+												  get_rel_name(relid));
+
+	run_sql(psprintf("ALTER TABLE %s REPLICA IDENTITY %s", name, clause),
+			0, NULL, NULL, NULL, SPI_OK_UTILITY);
+}
+
+static const char *
+identity_clause(char identity, const char *index)
+{
+	if (identity == REPLICA_IDENTITY_NOTHING)
+		return "NOTHING";
+	if (identity == REPLICA_IDENTITY_INDEX && index)
+		return psprintf("USING INDEX %s", quote_identifier(index));
+	return "DEFAULT";
+}
+
+void
+ddir_identity_set_full_now(Oid relid)
+{
+	char		identity = current_identity(relid);
+	char	   *index = NULL;
+
+	if (identity == 0 || identity == REPLICA_IDENTITY_FULL || publication_with_list(relid))
+		return;
+	if (identity == REPLICA_IDENTITY_INDEX)
+		index = identity_index_name(relid);
+	command_identity(relid, "FULL");
+	if (ddir_publication_refuses(relid))
+		command_identity(relid, identity_clause(identity, index));
+	else
+		remember(relid, identity, index);
+}
+
 /* ----
  * And back
  * ----

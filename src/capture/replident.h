@@ -23,6 +23,12 @@
 extern DdirAttemptResult ddir_identity_set_full(Oid relid, int lock_ms, char **why);
 extern DdirAttemptResult ddir_identity_restore(Oid relid, int lock_ms);
 
+/*
+ * The same at once, in a transaction that has locked the table, as superuser
+ * and with SPI.  Where that would make writes fail, it is left as it is.
+ */
+extern void ddir_identity_set_full_now(Oid relid);
+
 /* The tables whose identity is to be restored one day; needs a snapshot. */
 extern List *ddir_identity_remembered(void);
 

@@ -6,7 +6,8 @@
  * In one read-only REPEATABLE READ transaction: lock the tables, take the
  * snapshot, tell it, read the tables one after the other, and exit.  The
  * locks come first: a table rewritten or truncated between snapshot and lock
- * would look empty.
+ * would look empty.  A partitioned table is read partition by partition, each
+ * row as one of the root.
  *
  * The snapshot is an ordinary one, so VACUUM keeps what it sees.  Behind it a
  * record is written to WAL and flushed, so that whoever decodes passes the
@@ -57,6 +58,7 @@
 #include "base/port.h"
 #include "capture/scanner.h"
 #include "capture/scanwire.h"
+#include "meta/tree.h"
 #include "rows/rowtype.h"
 
 /*
@@ -65,13 +67,16 @@
  */
 #define LOCK_TIMEOUT "500ms"
 
-/* A table to be read. */
+/* A source to be read. */
 typedef struct ScanWork
 {
 	Oid			relid;
 	int			natts;
 	Bitmapset  *used;			/* NULL: all columns */
 	Relation	rel;
+	bool		partitioned;
+	List	   *parts;			/* of Relation: the tables that hold its rows */
+	uint64		mark;			/* of the tree, as they were locked */
 } ScanWork;
 
 typedef struct ScanWorker
@@ -192,7 +197,8 @@ open_table(ScanWork *t)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist any more", t->relid)));
-	if (!RELKIND_HAS_TABLE_AM(t->rel->rd_rel->relkind))
+	t->partitioned = t->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	if (!t->partitioned && !RELKIND_HAS_TABLE_AM(t->rel->rd_rel->relkind))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("relation \"%s\" cannot be scanned",
@@ -212,6 +218,31 @@ static void
 set_option(const char *name, const char *value)
 {
 	SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
+}
+
+/*
+ * The partitions, which nobody can take away any more then.  That others come
+ * is seen when there is a snapshot.
+ */
+static void
+open_parts(ScanWork *t)
+{
+	ListCell   *lc;
+
+	if (!t->partitioned)
+	{
+		t->parts = list_make1(t->rel);
+		return;
+	}
+	foreach(lc, ddir_tree_below(t->relid, NULL, &t->mark))
+	{
+		Relation	part = try_relation_open(lfirst_oid(lc), AccessShareLock);
+
+		if (part && RELKIND_HAS_TABLE_AM(part->rd_rel->relkind))
+			t->parts = lappend(t->parts, part);
+		else if (part)
+			relation_close(part, NoLock);
+	}
 }
 
 /* By OID, as everybody else who locks several. */
@@ -236,57 +267,155 @@ open_tables(ScanWorker *w)
 		last = next->relid;
 		open_table(next);
 	}
+	for (int i = 0; i < w->ntables; i++)
+		open_parts(&w->table[i]);
 	set_option("lock_timeout", "0");
+}
+
+/* Has the snapshot the partitions that were locked?  Else all is tried again. */
+static void
+check_parts(ScanWorker *w, Snapshot snapshot)
+{
+	for (int i = 0; i < w->ntables; i++)
+	{
+		ScanWork   *t = &w->table[i];
+		uint64		mark;
+
+		if (!t->partitioned)
+			continue;
+		list_free(ddir_tree_below(t->relid, snapshot, &mark));
+		if (mark != t->mark)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("the partitions of table \"%s\" have changed",
+							RelationGetRelationName(t->rel))));
+	}
 }
 
 static void
 send_begin(ScanWorker *w, uint32 i)
 {
 	DdirScanBegin m = {.head = {.kind = DDIR_SCAN_BEGIN,.table = i}};
-	BlockNumber pages;
-	double		allvisible;
+	ListCell   *lc;
 
-	table_relation_estimate_size(w->table[i].rel, NULL, &pages, &m.estimate, &allvisible);
+	foreach(lc, w->table[i].parts)
+	{
+		BlockNumber pages;
+		double		allvisible;
+		double		rows;
+
+		table_relation_estimate_size(lfirst(lc), NULL, &pages, &rows, &allvisible);
+		m.estimate += rows;
+	}
 	send_message(w, &m, sizeof(m));
 }
 
+/* A row of a partition as one of its root. */
+typedef struct RootRow
+{
+	int			natts;
+	AttrNumber *att;			/* of each column the partition's attribute,
+								 * from 0 */
+	Datum	   *values;
+	bool	   *isnull;
+} RootRow;
+
+/* NULL: the columns have the same places. */
+static RootRow *
+map_part(const ScanWork *t, Relation part)
+{
+	AttrNumber *att = t->partitioned ?
+	ddir_tree_map(RelationGetDescr(t->rel), t->natts, RelationGetDescr(part)) : NULL;
+	RootRow    *row;
+
+	if (att == NULL)
+		return NULL;
+	row = palloc(sizeof(RootRow));
+	row->natts = t->natts;
+	row->att = att;
+	row->values = palloc0(t->natts * sizeof(Datum) + 1);
+	row->isnull = palloc(t->natts * sizeof(bool) + 1);
+	return row;
+}
+
 static void
-read_table(ScanWorker *w, uint32 i)
+fill_root_row(RootRow *row, TupleTableSlot *slot)
+{
+	slot_getallattrs(slot);
+	for (int i = 0; i < row->natts; i++)
+	{
+		int			att = row->att[i];
+
+		row->isnull[i] = att < 0 || slot->tts_isnull[att];
+		row->values[i] = row->isnull[i] ? (Datum) 0 : slot->tts_values[att];
+	}
+}
+
+static void
+read_part(ScanWorker *w, uint32 i, Relation part, const DdirRowType *type)
 {
 	ScanWork   *t = &w->table[i];
-	DdirRowType *type;
-	TupleDesc	desc = ddir_tupdesc_first(RelationGetDescr(t->rel), t->natts);
 	int			last = t->used ? bms_prev_member(t->used, -1) : t->natts;
-	TupleTableSlot *slot = table_slot_create(t->rel, NULL);
+	TupleTableSlot *slot = table_slot_create(part, NULL);
+	RootRow    *row = map_part(t, part);
 	TableScanDesc scan;
 	MemoryContext old;
 	char	   *activity = psprintf("scanning \"%s.%s\"",
-									get_namespace_name(RelationGetNamespace(t->rel)),
-									RelationGetRelationName(t->rel));
+									get_namespace_name(RelationGetNamespace(part)),
+									RelationGetRelationName(part));
 
 	pgstat_report_activity(STATE_RUNNING, activity);
-	send_begin(w, i);
-	type = ddir_rowtype_from_tupdesc(desc);
-
-	scan = table_beginscan(t->rel, GetActiveSnapshot(), 0, NULL);
+	scan = table_beginscan(part, GetActiveSnapshot(), 0, NULL);
 	old = MemoryContextSwitchTo(w->row);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
 		uint32		len;
 
 		CHECK_FOR_INTERRUPTS();
-		slot_getsomeattrs(slot, last);
-		len = ddir_image_pack(type, slot->tts_values, slot->tts_isnull, t->used, &w->frame);
+		if (row)
+			fill_root_row(row, slot);
+		else
+			slot_getsomeattrs(slot, last);
+		len = ddir_image_pack(type, row ? row->values : slot->tts_values,
+							  row ? row->isnull : slot->tts_isnull, t->used, &w->frame);
 		ddir_deltas_close(&w->frame, 0, len, NULL, 1, 0);
 		MemoryContextReset(w->row);
 		if (w->frame.n == DDIR_FRAME_ROWS || w->frame.val.len >= DDIR_FRAME_BYTES)
 			send_frame(w, i);
 	}
 	MemoryContextSwitchTo(old);
-	send_frame(w, i);
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
+}
+
+static void
+read_table(ScanWorker *w, uint32 i)
+{
+	ScanWork   *t = &w->table[i];
+	DdirRowType *type = ddir_rowtype_from_tupdesc(ddir_tupdesc_first(RelationGetDescr(t->rel),
+																	 t->natts));
+	ListCell   *lc;
+
+	send_begin(w, i);
+	foreach(lc, t->parts)
+		read_part(w, i, lfirst(lc), type);
+	send_frame(w, i);
 	send_kind(w, DDIR_SCAN_END, i);
+}
+
+static void
+close_tables(ScanWorker *w)
+{
+	for (int i = 0; i < w->ntables; i++)
+	{
+		ScanWork   *t = &w->table[i];
+		ListCell   *lc;
+
+		foreach(lc, t->parts)
+			if (lfirst(lc) != t->rel)
+			relation_close(lfirst(lc), NoLock);
+		relation_close(t->rel, NoLock);
+	}
 }
 
 static void
@@ -300,12 +429,12 @@ read_all(ScanWorker *w)
 	open_tables(w);
 	DDIR_DEBUG_POINT("scanner-snapshot");
 	PushActiveSnapshot(GetTransactionSnapshot());
+	check_parts(w, GetActiveSnapshot());
 	send_snapshot(w, GetActiveSnapshot());
 	DDIR_DEBUG_POINT("scanner-rows");
 	for (int i = 0; i < w->ntables; i++)
 		read_table(w, i);
-	for (int i = 0; i < w->ntables; i++)
-		relation_close(w->table[i].rel, NoLock);
+	close_tables(w);
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	send_kind(w, DDIR_SCAN_ALL_DONE, 0);

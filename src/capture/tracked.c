@@ -4,7 +4,16 @@
  *	  The relations that are tracked, and the trays being filled with their
  *	  rows.
  *
- * Memory: a context for each tracked relation, in that of the tracking.
+ * Which partitions a tracked table has is known from a look at the catalog, and
+ * looked at again when relations may have changed, in the catalog of the moment
+ * that is read: that of the transaction decoded, or of a cut's snapshot.  If
+ * they are others, an event says so in that very tray.
+ *
+ * How a table's columns become those of what is tracked is found out when its
+ * changes are met, and again when relations may have changed.
+ *
+ * Memory: a context for each tracked relation, and for each table that feeds
+ * some, in that of the tracking.
  *
  * src/capture/tracked.c
  *
@@ -13,13 +22,17 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "common/hashfn.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "base/compat.h"
 #include "base/config.h"
 #include "capture/tracked.h"
+#include "meta/tree.h"
 
 /* By relid; simplehash makes the functions. */
 typedef struct DdirTrackedEntry
@@ -40,12 +53,47 @@ typedef struct DdirTrackedEntry
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
+/* Likewise, of the tables that feed some. */
+typedef struct DdirFeedsEntry
+{
+	Oid			relid;
+	DdirFeeds  *feeds;
+	char		status;
+} DdirFeedsEntry;
+
+#define SH_PREFIX feeds
+#define SH_ELEMENT_TYPE DdirFeedsEntry
+#define SH_KEY_TYPE Oid
+#define SH_KEY relid
+#define SH_HASH_KEY(tb, key) murmurhash32(key)
+#define SH_EQUAL(tb, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* How often relations may have changed, as far as this process was told. */
+static uint64 relations_changed = 1;
+
+/* Called anywhere. */
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	relations_changed++;
+}
+
 void
 ddir_tracking_init(DdirTracking *k, MemoryContext cxt)
 {
+	static bool watching = false;
+
+	if (!watching)
+		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	watching = true;
 	memset(k, 0, sizeof(*k));
 	k->cxt = cxt;
 	k->hash = tracked_create(cxt, 32, NULL);
+	k->feeds = feeds_create(cxt, 32, NULL);
 }
 
 /* ----
@@ -53,30 +101,40 @@ ddir_tracking_init(DdirTracking *k, MemoryContext cxt)
  * ----
  */
 
-DdirTracked *
-ddir_tracked_find(DdirTracking *k, Oid relid)
+static DdirTracked *
+find_tracked(DdirTracking *k, Oid relid)
 {
-	DdirTrackedEntry *e;
+	DdirTrackedEntry *e = tracked_lookup(k->hash, relid);
 
-	if (relid == k->last_relid)
-		return k->last;
-	e = tracked_lookup(k->hash, relid);
-	k->last_relid = relid;
-	k->last = e ? e->tracked : NULL;
-	return k->last;
+	return e ? e->tracked : NULL;
+}
+
+static void
+forget_feeds(DdirTracking *k)
+{
+	feeds_iterator i;
+	DdirFeedsEntry *e;
+
+	feeds_start_iterate(k->feeds, &i);
+	while ((e = feeds_iterate(k->feeds, &i)) != NULL)
+		MemoryContextDelete(e->feeds->cxt);
+	feeds_reset(k->feeds);
+	k->last_relid = InvalidOid;
+	k->last = NULL;
 }
 
 void
 ddir_tracking_remove(DdirTracking *k, Oid relid)
 {
-	DdirTrackedEntry *e = tracked_lookup(k->hash, relid);
+	DdirTracked *t = find_tracked(k, relid);
 
-	if (e == NULL)
+	if (t == NULL)
 		return;
-	MemoryContextDelete(e->tracked->cxt);
-	tracked_delete_item(k->hash, e);
-	k->last_relid = InvalidOid;
-	k->last = NULL;
+	forget_feeds(k);
+	if (t->partitioned)
+		k->ntrees--;
+	tracked_delete(k->hash, relid);
+	MemoryContextDelete(t->cxt);
 }
 
 /* What is used of the first natts columns, in detail. */
@@ -128,8 +186,46 @@ describe_relation(DdirTracking *k, Relation rel, int natts, const Bitmapset *use
 	if (natts < desc->natts)
 		desc = ddir_tupdesc_first(desc, natts);
 	describe_columns(t, desc, natts, used);
+	t->partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	MemoryContextSwitchTo(old);
 	return t;
+}
+
+static void
+set_tree(DdirTracked *t, List *below, uint64 mark)
+{
+	ListCell   *lc;
+
+	if (t->below)
+		pfree(t->below);
+	t->nbelow = list_length(below);
+	t->below = MemoryContextAlloc(t->cxt, t->nbelow * sizeof(Oid) + 1);
+	foreach(lc, below)
+		t->below[foreach_current_index(lc)] = lfirst_oid(lc);
+	t->mark = mark;
+}
+
+/*
+ * What has been delivered of a tree that was tracked before is of the state
+ * known then; one that is new will be scanned later than now.
+ */
+static void
+describe_tree(DdirTracked *t, const DdirTracked *before)
+{
+	List	   *below;
+	uint64		mark;
+
+	if (before && before->partitioned)
+	{
+		t->nbelow = before->nbelow;
+		t->below = MemoryContextAlloc(t->cxt, t->nbelow * sizeof(Oid) + 1);
+		memcpy(t->below, before->below, t->nbelow * sizeof(Oid));
+		t->mark = before->mark;
+		return;
+	}
+	below = ddir_tree_below(t->relid, NULL, &mark);
+	set_tree(t, below, mark);
+	list_free(below);
 }
 
 /*
@@ -152,6 +248,8 @@ ddir_tracking_add(DdirTracking *k, Oid relid, int natts, const Bitmapset *used)
 	{
 		t = describe_relation(k, rel, natts, used);
 		RelationClose(rel);
+		if (t->partitioned)
+			describe_tree(t, find_tracked(k, relid));
 	}
 	if (own)
 	{
@@ -163,7 +261,9 @@ ddir_tracking_add(DdirTracking *k, Oid relid, int natts, const Bitmapset *used)
 	if (t == NULL)
 		return false;
 	tracked_insert(k->hash, relid, &found)->tracked = t;
-	k->last_relid = InvalidOid;
+	if (t->partitioned)
+		k->ntrees++;
+	forget_feeds(k);
 	return true;
 }
 
@@ -175,14 +275,166 @@ ddir_tracking_rowtype(const DdirTracking *k, Oid relid)
 	return e ? e->tracked->type : NULL;
 }
 
+/* ----
+ * Trees
+ * ----
+ */
+
 bool
-ddir_tracked_same_shape(const DdirTracked *t, TupleDesc desc)
+ddir_tracking_look(DdirTracking *k, Snapshot snapshot)
 {
+	uint64		seen = relations_changed;
+	bool		changed = false;
+	tracked_iterator i;
+	DdirTrackedEntry *e;
+
+	tracked_start_iterate(k->hash, &i);
+	while (k->ntrees > 0 && (e = tracked_iterate(k->hash, &i)) != NULL)
+	{
+		DdirTracked *t = e->tracked;
+		List	   *below;
+		uint64		mark;
+
+		if (!t->partitioned)
+			continue;
+		below = ddir_tree_below(t->relid, snapshot, &mark);
+		if (mark != t->mark)
+		{
+			set_tree(t, below, mark);
+			ddir_tracked_event(k, t, DDIR_TRAY_PARTITIONS);
+			changed = true;
+		}
+		list_free(below);
+	}
+	if (changed)
+		forget_feeds(k);
+	k->seen = seen;
+	return changed;
+}
+
+static bool
+is_below(const DdirTracked *t, Oid relid)
+{
+	return t->partitioned &&
+		bsearch(&relid, t->below, t->nbelow, sizeof(Oid), oid_cmp) != NULL;
+}
+
+/* Those that the table's changes go to. */
+static List *
+fed_by(DdirTracking *k, Oid relid)
+{
+	DdirTracked *own = find_tracked(k, relid);
+	List	   *fed = own ? list_make1(own) : NIL;
+	tracked_iterator i;
+	DdirTrackedEntry *e;
+
+	if (k->ntrees == 0)
+		return fed;
+	tracked_start_iterate(k->hash, &i);
+	while ((e = tracked_iterate(k->hash, &i)) != NULL)
+		if (is_below(e->tracked, relid))
+			fed = lappend(fed, e->tracked);
+	return fed;
+}
+
+/* How the table's columns become those of a partitioned one. */
+static AttrNumber *
+map_columns(const DdirTracked *t, Relation rel)
+{
+	Relation	root;
+	AttrNumber *map;
+
+	if (t->relid == RelationGetRelid(rel))
+		return NULL;
+	root = RelationIdGetRelation(t->relid);
+	if (!RelationIsValid(root))
+	{
+		map = palloc(t->type->natts * sizeof(AttrNumber) + 1);
+		for (int i = 0; i < t->type->natts; i++)
+			map[i] = -1;
+		return map;
+	}
+	map = ddir_tree_map(RelationGetDescr(root), t->type->natts, RelationGetDescr(rel));
+	RelationClose(root);
+	return map;
+}
+
+static DdirFeeds *
+make_feeds(DdirTracking *k, Relation rel, List *fed)
+{
+	MemoryContext cxt = AllocSetContextCreate(k->cxt, "ddir feeds", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	DdirFeeds  *f = palloc0(sizeof(DdirFeeds));
+	ListCell   *lc;
+
+	f->relid = RelationGetRelid(rel);
+	f->cxt = cxt;
+	f->seen = relations_changed;
+	f->n = list_length(fed);
+	f->feed = palloc0(f->n * sizeof(DdirFeed));
+	foreach(lc, fed)
+	{
+		DdirFeed   *feed = &f->feed[foreach_current_index(lc)];
+
+		feed->into = lfirst(lc);
+		feed->att = map_columns(feed->into, rel);
+	}
+	MemoryContextSwitchTo(old);
+	return f;
+}
+
+static DdirFeeds *
+find_feeds(DdirTracking *k, Oid relid)
+{
+	DdirFeedsEntry *e;
+	List	   *fed;
+	Relation	rel;
+	DdirFeeds  *f;
+	bool		found;
+
+	if (k->ntrees > 0 && k->seen != relations_changed)
+		(void) ddir_tracking_look(k, NULL);
+	e = feeds_lookup(k->feeds, relid);
+	if (e && e->feeds->seen == relations_changed)
+		return e->feeds;
+	if (e)
+	{
+		MemoryContextDelete(e->feeds->cxt);
+		feeds_delete_item(k->feeds, e);
+	}
+	fed = fed_by(k, relid);
+	if (fed == NIL || !RelationIsValid(rel = RelationIdGetRelation(relid)))
+		return NULL;
+	f = make_feeds(k, rel, fed);
+	RelationClose(rel);
+	list_free(fed);
+	feeds_insert(k->feeds, relid, &found)->feeds = f;
+	return f;
+}
+
+DdirFeeds *
+ddir_tracking_feeds(DdirTracking *k, Oid relid)
+{
+	if (relid != k->last_relid || k->last_seen != relations_changed)
+	{
+		k->last = find_feeds(k, relid);
+		k->last_relid = relid;
+		k->last_seen = relations_changed;
+	}
+	return k->last;
+}
+
+bool
+ddir_feed_same_shape(const DdirFeed *f, TupleDesc desc)
+{
+	const DdirTracked *t = f->into;
+
 	for (int i = 0; i < t->ncols; i++)
 	{
 		const DdirTrackedColumn *c = &t->col[i];
+		int			att = ddir_feed_att(f, c->att);
 
-		if (c->att >= desc->natts || TupleDescAttr(desc, c->att)->atttypid != c->typid)
+		if (att < 0 || att >= desc->natts || TupleDescAttr(desc, att)->atttypid != c->typid)
 			return false;
 	}
 	return true;

@@ -4,6 +4,10 @@
  *	  The relations that are tracked, and the trays being filled with their
  *	  rows: what every way of capturing has in common.
  *
+ * A partitioned table that is tracked has the rows of its partitions.  So the
+ * changes of one table may go to several: to itself, and to the partitioned
+ * tables above it, in whose columns they are delivered.
+ *
  * src/capture/tracked.h
  *
  *-------------------------------------------------------------------------
@@ -13,7 +17,9 @@
 
 #include "postgres.h"
 
+#include "access/attnum.h"
 #include "nodes/bitmapset.h"
+#include "utils/snapshot.h"
 
 #include "engine/tray.h"
 #include "rows/rowtype.h"
@@ -43,8 +49,11 @@ typedef struct DdirTracked
 	Bitmapset  *used;			/* NULL: all columns */
 	int			ncols;
 	DdirTrackedColumn *col;		/* the used ones */
+	bool		partitioned;
+	int			nbelow;			/* its partitions of all levels, by OID */
+	Oid		   *below;
+	uint64		mark;			/* of that state of the tree (meta/tree.h) */
 	uint32		run;			/* where its run was in the trays */
-	struct DdirShape *shape;	/* of the images read last (cuts.c) */
 	/* the open tray */
 	uint64		tray;			/* the last tray with rows of it */
 	uint32		start_n;		/* where that tray begins in the run */
@@ -52,13 +61,36 @@ typedef struct DdirTracked
 													 * event */
 } DdirTracked;
 
+/* Where changes of a table go. */
+typedef struct DdirFeed
+{
+	DdirTracked *into;
+	AttrNumber *att;			/* of each column of "into" the table's
+								 * attribute, from 0 (-1: none); NULL: the
+								 * same */
+	struct DdirShape *shape;	/* of the images read last (cuts.c) */
+} DdirFeed;
+
+typedef struct DdirFeeds
+{
+	Oid			relid;			/* the table */
+	MemoryContext cxt;			/* of this struct and all in it */
+	uint64		seen;			/* as of so many changes of relations */
+	int			n;				/* at least one */
+	DdirFeed   *feed;
+} DdirFeeds;
+
 typedef struct DdirTracking
 {
 	MemoryContext cxt;
 	struct tracked_hash *hash;
+	int			ntrees;			/* of them, partitioned ones */
 	/* the relation asked for last, tracked or not */
 	Oid			last_relid;
-	DdirTracked *last;
+	DdirFeeds  *last;
+	uint64		last_seen;
+	struct feeds_hash *feeds;	/* those asked for */
+	uint64		seen;			/* trees were looked at after so many changes */
 	/* while reading */
 	DdirTrays  *out;			/* NULL: not reading */
 	uint64		rows;			/* since the read began */
@@ -77,11 +109,27 @@ extern bool ddir_tracking_add(DdirTracking *k, Oid relid, int natts, const Bitma
 extern void ddir_tracking_remove(DdirTracking *k, Oid relid);
 extern const DdirRowType *ddir_tracking_rowtype(const DdirTracking *k, Oid relid);
 
-/* NULL: it is not tracked */
-extern DdirTracked *ddir_tracked_find(DdirTracking *k, Oid relid);
+/*
+ * Where this relation's changes go; NULL: nowhere.  While reading, in a
+ * transaction.  Valid until it is called again.
+ */
+extern DdirFeeds *ddir_tracking_feeds(DdirTracking *k, Oid relid);
 
-/* Are its used columns of these types still? */
-extern bool ddir_tracked_same_shape(const DdirTracked *t, TupleDesc desc);
+/*
+ * Look at all trees, as the snapshot sees them (NULL: as the catalog is): an
+ * event for those with other partitions.  True: there was one.
+ */
+extern bool ddir_tracking_look(DdirTracking *k, Snapshot snapshot);
+
+/* The table's attribute, from 0, for a column of the tracked one; -1: none */
+static inline int
+ddir_feed_att(const DdirFeed *f, int column)
+{
+	return f->att ? f->att[column] : column;
+}
+
+/* Are the used columns of these types still?  desc: of the table that feeds. */
+extern bool ddir_feed_same_shape(const DdirFeed *f, TupleDesc desc);
 
 /* Its run in the trays that are filled. */
 extern DdirDeltas *ddir_tracked_run(DdirTracking *k, DdirTracked *t);

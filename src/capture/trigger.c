@@ -33,6 +33,7 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -487,6 +488,27 @@ capture_truncate(Sink *s)
 }
 
 /*
+ * A parent that has triggers for statements still, as of before it was one: its
+ * transition tables have the rows of its children, too.
+ */
+static bool
+is_mixed(const TriggerData *data)
+{
+	Relation	rel = data->tg_relation;
+
+	return TRIGGER_FIRED_FOR_STATEMENT(data->tg_event) && rel->rd_rel->relhassubclass &&
+		find_inheritance_children(RelationGetRelid(rel), NoLock) != NIL;
+}
+
+static void
+capture_unknown(Sink *s)
+{
+	char	   *body;
+
+	write_chunk(s, new_chunk(s, DDIR_CHUNK_UNKNOWN, 0, 0, &body));
+}
+
+/*
  * In sessions of role "replica" the row trigger does the work, in others the
  * statement triggers do, so that none does it twice however the user has
  * enabled them.  A source that has row triggers only says so by an argument.
@@ -537,6 +559,8 @@ ddir_capture_changes(PG_FUNCTION_ARGS)
 	sink.shape = w->shape;
 	if (TRIGGER_FIRED_BY_TRUNCATE(data->tg_event))
 		capture_truncate(&sink);
+	else if (is_mixed(data))
+		capture_unknown(&sink);
 	else if (TRIGGER_FIRED_FOR_ROW(data->tg_event))
 		capture_single(&sink, w, data);
 	else

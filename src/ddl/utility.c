@@ -54,6 +54,7 @@
 #include "ddl/create.h"
 #include "ddl/identity.h"
 #include "ddl/retire.h"
+#include "ddl/tree.h"
 #include "ddl/utility.h"
 #include "meta/freshness.h"
 #include "meta/view.h"
@@ -234,6 +235,15 @@ alter_table(const Command *c)
 			set_access_method(relid, cmd->name);
 	}
 	proceed(c);
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+		if (cmd->subtype == AT_AttachPartition)
+			ddir_tree_joined(((PartitionCmd *) cmd->def)->name);
+		else if (cmd->subtype == AT_AddInherit)
+			ddir_tree_joined(stmt->relation);
+	}
 }
 
 /* ----
@@ -386,6 +396,11 @@ dispatch(const Command *c)
 			return;
 		case T_AlterTableStmt:
 			alter_table(c);
+			return;
+		case T_CreateStmt:
+			proceed(c);
+			if (((CreateStmt *) node)->inhRelations != NIL)
+				ddir_tree_joined(((CreateStmt *) node)->relation);
 			return;
 		case T_CreatedbStmt:
 		case T_DropdbStmt:

@@ -36,6 +36,7 @@ typedef enum DdirTrayEventKind
 	DDIR_TRAY_TRUNCATE,			/* the source was truncated */
 	DDIR_TRAY_NO_OLD_IMAGE,		/* a change came without its old row */
 	DDIR_TRAY_REWRITTEN,		/* the source's shape changed */
+	DDIR_TRAY_PARTITIONS,		/* partitions were attached or detached */
 	DDIR_TRAY_TOO_LARGE			/* more rows than a tray may hold; they are
 								 * left out */
 } DdirTrayEventKind;

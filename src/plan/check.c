@@ -19,7 +19,6 @@
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -168,16 +167,6 @@ static const DdirRefusalKind kinds[] = {
 		"It reads %s, an ordinary materialized view, which changes only by REFRESH.",
 		"Let it be maintained first: ALTER MATERIALIZED VIEW ... SET ACCESS METHOD ddir."
 	},
-	[DDIR_REFUSE_PARTITIONED] = {
-		"partitioned_table", UNSUPPORTED, "a partitioned table",
-		"It reads the partitioned table %s, which is not followed.",
-		"Use UNION ALL of its partitions."
-	},
-	[DDIR_REFUSE_INHERITANCE] = {
-		"inheritance", UNSUPPORTED, "a table with children",
-		"It reads %s, which has inheritance children; trees of tables are not followed.",
-		"Use ONLY, and UNION ALL with the children."
-	},
 	[DDIR_REFUSE_ACCESS_METHOD] = {
 		"table_access_method", UNSUPPORTED, "a table of another access method",
 		"It reads %s, whose access method is not heap.",
@@ -278,7 +267,7 @@ is_of_extension(Oid relid)
 }
 
 static DdirRefusalCode
-relation_refusal(Relation rel, const RangeTblEntry *rte)
+relation_refusal(Relation rel)
 {
 	Oid			relid = RelationGetRelid(rel);
 
@@ -288,13 +277,12 @@ relation_refusal(Relation rel, const RangeTblEntry *rte)
 	{
 		case RELKIND_MATVIEW:
 			return ddir_is_view(relid) ? DDIR_REFUSALS : DDIR_REFUSE_MATERIALIZED_VIEW;
-		case RELKIND_PARTITIONED_TABLE:
-			return DDIR_REFUSE_PARTITIONED;
 		case RELKIND_FOREIGN_TABLE:
 			return DDIR_REFUSE_FOREIGN_TABLE;
 		case RELKIND_SEQUENCE:
 			return DDIR_REFUSE_SEQUENCE;
 		case RELKIND_RELATION:
+		case RELKIND_PARTITIONED_TABLE:
 			break;
 		default:
 			return DDIR_REFUSE_RELATION;
@@ -303,25 +291,22 @@ relation_refusal(Relation rel, const RangeTblEntry *rte)
 		return DDIR_REFUSE_TEMPORARY;
 	if (rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
 		return DDIR_REFUSE_UNLOGGED;
-	if (rel->rd_tableam != GetHeapamTableAmRoutine())
+	if (rel->rd_rel->relkind == RELKIND_RELATION &&
+		rel->rd_tableam != GetHeapamTableAmRoutine())
 		return DDIR_REFUSE_ACCESS_METHOD;
-	if (rte->inh && find_inheritance_children(relid, NoLock) != NIL)
-		return DDIR_REFUSE_INHERITANCE;
 	return DDIR_REFUSALS;
 }
 
 void
-ddir_check_relation(DdirRefusal *refusal, const RangeTblEntry *rte)
+ddir_check_relation(DdirRefusal *refusal, Oid relid)
 {
-	Relation	rel = relation_open(rte->relid, AccessShareLock);
-	DdirRefusalCode code = relation_refusal(rel, rte);
+	Relation	rel = relation_open(relid, AccessShareLock);
+	DdirRefusalCode code = relation_refusal(rel);
 	char	   *name = pstrdup(RelationGetRelationName(rel));
 
 	relation_close(rel, NoLock);
 	if (code != DDIR_REFUSALS)
 		ddir_refuse_query(refusal, code, name);
-	if (rte->tablesample)
-		ddir_refuse_query(refusal, DDIR_REFUSE_TABLESAMPLE, NULL);
 }
 
 /*

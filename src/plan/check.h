@@ -55,8 +55,6 @@ typedef enum DdirRefusalCode
 	DDIR_REFUSE_UNLOGGED,
 	DDIR_REFUSE_SEQUENCE,
 	DDIR_REFUSE_MATERIALIZED_VIEW,
-	DDIR_REFUSE_PARTITIONED,
-	DDIR_REFUSE_INHERITANCE,
 	DDIR_REFUSE_ACCESS_METHOD,
 	DDIR_REFUSE_RELATION,
 	/* rights */
@@ -93,8 +91,8 @@ pg_noreturn extern void ddir_refuse_query(DdirRefusal *refusal, DdirRefusalCode 
  */
 extern bool ddir_try(void (*fn) (void *arg), void *arg, char **message);
 
-/* Refuse a range table entry of a kind that is no source. */
-extern void ddir_check_relation(DdirRefusal *refusal, const RangeTblEntry *rte);
+/* Refuse a relation of a kind that is no source.  Leaves it locked. */
+extern void ddir_check_relation(DdirRefusal *refusal, Oid relid);
 
 /* Refuse what a query has beside its FROM, its lists and its conditions. */
 extern void ddir_check_query(DdirRefusal *refusal, const Query *query);

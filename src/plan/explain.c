@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
@@ -270,7 +271,9 @@ append_scan(StringInfo out, const DdirRel *rel)
 	int			a = -1;
 	bool		first = true;
 
-	appendStringInfo(out, "Scan %s%s", rel->is_view ? "view " : "", get_rel_name(rel->relid));
+	appendStringInfo(out, "Scan %s%s", rel->is_view ? "view " :
+					 get_rel_relkind(rel->relid) == RELKIND_PARTITIONED_TABLE ? "partitioned " : "",
+					 get_rel_name(rel->relid));
 	while ((a = bms_next_member(rel->used, a)) >= 0)
 	{
 		appendStringInfo(out, "%s%s", first ? " (" : ", ", ddir_rel_column_name(rel, a));

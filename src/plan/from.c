@@ -21,6 +21,8 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -34,6 +36,7 @@
 #include "utils/rel.h"
 
 #include "base/compat.h"
+#include "meta/tree.h"
 #include "plan/lowering.h"
 #include "rows/key.h"
 #include "rows/program.h"
@@ -451,60 +454,160 @@ ddir_from_collapse(DdirLevel *level, DdirFrom *from)
 
 /* A table with its virtual generated columns, which its rows do not hold. */
 static DdirRel *
-with_virtual_columns(DdirLevel *level, DdirRel *scan)
+with_virtual_columns(DdirLevel *level, Oid relid, DdirRel *rows)
 {
-	Relation	relation = relation_open(scan->relid, NoLock);
+	Relation	relation = relation_open(relid, NoLock);
 	List	   *targets = NIL;
 	bool		any = false;
 	ListCell   *lc;
 
-	for (int i = 0; i < scan->type->natts; i++)
+	for (int i = 0; i < rows->type->natts; i++)
 	{
 		Node	   *expr = ddir_virtual_expr(relation, i + 1);
 
 		any = any || expr != NULL;
-		if (expr == NULL && OidIsValid(scan->type->col[i].typid))
-			expr = (Node *) ddir_rel_var(0, scan, i + 1);
+		if (expr == NULL && OidIsValid(rows->type->col[i].typid))
+			expr = (Node *) ddir_rel_var(0, rows, i + 1);
 		else if (expr == NULL)
 			expr = (Node *) makeNullConst(INT4OID, -1, InvalidOid);
 		targets = lappend(targets, expr);
 	}
 	relation_close(relation, NoLock);
 	if (!any)
-		return scan;
+		return rows;
 	foreach(lc, targets)
 	{
 		lfirst(lc) = ddir_lower_fold_computed(level, lfirst(lc));
 	}
-	return ddir_rel_map(scan, NIL, targets);
+	return ddir_rel_map(rows, NIL, targets);
+}
+
+static double
+rows_of(Oid relid)
+{
+	Relation	relation = relation_open(relid, AccessShareLock);
+	BlockNumber pages;
+	double		tuples = 0;
+	double		visible;
+
+	if (relation->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		estimate_rel_size(relation, NULL, &pages, &tuples, &visible);
+	relation_close(relation, NoLock);
+	return tuples;
+}
+
+/* A source: a table by itself, a partitioned table, a ddir view. */
+static DdirRel *
+lower_scan(DdirLevel *level, Oid relid)
+{
+	DdirLowering *run = level->run;
+	DdirLowered *result = run->result;
+	List	   *partitions = NIL;
+	DdirRel    *scan;
+	double		rows;
+	ListCell   *lc;
+
+	ddir_check_relation(run->refusal, relid);
+	foreach(lc, run->scans)
+	{
+		scan = lfirst(lc);
+		if (scan->relid == relid)
+			return scan;
+	}
+	rows = rows_of(relid);
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		partitions = ddir_tree_below(relid, NULL, NULL);
+	foreach(lc, partitions)
+	{
+		ddir_check_relation(run->refusal, lfirst_oid(lc));
+		rows += rows_of(lfirst_oid(lc));
+	}
+	scan = ddir_rel_scan(relid, ddir_is_view(relid), NULL, rows);
+	run->scans = lappend(run->scans, scan);
+	result->sources = list_append_unique_oid(result->sources, relid);
+	result->partitions = list_concat_unique_oid(result->partitions, partitions);
+	return scan;
+}
+
+/* The rows of a child as the parent has them. */
+static DdirRel *
+lower_child(DdirLevel *level, Oid relid, const DdirRel *parent, Oid parentid)
+{
+	DdirRel    *child = lower_scan(level, relid);
+	Relation	rel = relation_open(relid, NoLock);
+	Relation	of = relation_open(parentid, NoLock);
+	AttrNumber *att = ddir_tree_map(RelationGetDescr(of), parent->type->natts,
+									RelationGetDescr(rel));
+	List	   *targets = NIL;
+
+	for (int i = 0; i < parent->type->natts; i++)
+	{
+		if (!OidIsValid(parent->type->col[i].typid))
+			targets = lappend(targets, makeNullConst(INT4OID, -1, InvalidOid));
+		else if (att && att[i] < 0)
+			elog(ERROR, "column %d of table \"%s\" is not in its child \"%s\"", i + 1,
+				 RelationGetRelationName(of), RelationGetRelationName(rel));
+		else
+			targets = lappend(targets, ddir_rel_var(0, child, att ? att[i] + 1 : i + 1));
+	}
+	relation_close(of, NoLock);
+	relation_close(rel, NoLock);
+	return ddir_rel_map(child, NIL, targets);
+}
+
+/*
+ * A table with its inheritance children is the union of sources that they are,
+ * each by itself, as ONLY reads them, too.
+ */
+static DdirRel *
+lower_family(DdirLevel *level, Oid relid)
+{
+	DdirLowering *run = level->run;
+	DdirRel    *parent = lower_scan(level, relid);
+	List	   *family = list_delete_oid(find_all_inheritors(relid, AccessShareLock, NULL), relid);
+	DdirRel   **rels = palloc(sizeof(DdirRel *) * (list_length(family) + 1));
+	DdirRel    *all;
+	ListCell   *lc;
+
+	if (family == NIL)
+		return parent;
+	foreach(lc, run->families)
+	{
+		all = lfirst(lc);
+		if (all->input[0]->input[0] == parent)
+			return all;
+	}
+	rels[0] = ddir_rel_map(parent, NIL, ddir_rel_columns(0, parent));
+	foreach(lc, family)
+	{
+		rels[foreach_current_index(lc) + 1] = lower_child(level, lfirst_oid(lc), parent, relid);
+	}
+	all = ddir_rel_union(list_length(family) + 1, rels);
+	run->families = lappend(run->families, all);
+	run->result->children = list_concat_unique_oid(run->result->children, family);
+	return all;
 }
 
 static DdirRel *
 lower_relation(DdirLevel *level, RangeTblEntry *rte)
 {
-	DdirLowering *run = level->run;
-	DdirLowered *result = run->result;
-	Relation	relation;
-	DdirRel    *scan;
-	BlockNumber pages;
-	double		tuples;
-	double		visible;
-	ListCell   *lc;
+	DdirRefusal *refusal = level->run->refusal;
+	DdirRel    *rows;
 
-	ddir_check_relation(run->refusal, rte);
-	foreach(lc, run->scans)
+	ddir_check_relation(refusal, rte->relid);
+	if (rte->tablesample)
+		ddir_refuse_query(refusal, DDIR_REFUSE_TABLESAMPLE, NULL);
+	if (rte->relkind == RELKIND_PARTITIONED_TABLE && !rte->inh)
 	{
-		scan = lfirst(lc);
-		if (scan->relid == rte->relid)
-			return with_virtual_columns(level, scan);
+		/* ONLY: it has no rows of its own */
+		rows = ddir_rel_scan(rte->relid, false, NULL, 0);
+		rows = ddir_rel_constant(rows->type, NIL);
 	}
-	relation = relation_open(rte->relid, AccessShareLock);
-	estimate_rel_size(relation, NULL, &pages, &tuples, &visible);
-	relation_close(relation, NoLock);
-	scan = ddir_rel_scan(rte->relid, ddir_is_view(rte->relid), NULL, tuples);
-	run->scans = lappend(run->scans, scan);
-	result->sources = list_append_unique_oid(result->sources, rte->relid);
-	return with_virtual_columns(level, scan);
+	else if (rte->relkind == RELKIND_RELATION && rte->inh)
+		rows = lower_family(level, rte->relid);
+	else
+		rows = lower_scan(level, rte->relid);
+	return with_virtual_columns(level, rte->relid, rows);
 }
 
 static DdirRel *

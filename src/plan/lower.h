@@ -33,6 +33,11 @@ typedef struct DdirLowered
 {
 	DdirRel    *root;			/* columns as the view's */
 	List	   *sources;		/* of Oid: base tables and ddir views read */
+	List	   *partitions;		/* of Oid: of those that are partitioned, of
+								 * all levels */
+	List	   *children;		/* of Oid: of those that are read with their
+								 * inheritance children, which are sources,
+								 * too */
 	List	   *functions;		/* of Oid: not in pg_catalog, whose
 								 * redefinition matters */
 	List	   *types;			/* of Oid: enums, domains and composites,

@@ -37,6 +37,7 @@ typedef struct DdirLowering
 	DdirRefusal *refusal;
 	DdirLowered *result;
 	List	   *scans;			/* of DdirRel *, one per relation */
+	List	   *families;		/* of DdirRel *: tables with their children */
 	List	   *given;			/* of DdirRel *: see domain.c */
 	List	   *inlined;		/* of PlanInvalItem *: functions, also inlined
 								 * ones */

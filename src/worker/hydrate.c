@@ -49,6 +49,7 @@
 #include "base/config.h"
 #include "base/debugpoint.h"
 #include "capture/scanner.h"
+#include "meta/tree.h"
 #include "meta/view.h"
 #include "rows/program.h"
 #include "worker/maintainer.h"
@@ -80,7 +81,8 @@ typedef struct Source
 {
 	Oid			relid;
 	Bitmapset  *used;
-	bool		prepared;		/* its changes will be captured */
+	List	   *prepared;		/* of Oid: the tables with its rows whose
+								 * changes will be captured */
 	List	   *rows;			/* of DdirDeltas *: scanned */
 	DdirDeltas	kept;			/* changes set aside, times are tray numbers */
 	DdirDeltas	missed;			/* those of them that the scan did not see */
@@ -345,6 +347,63 @@ suspend_readers(DdirMaintainer *m, Oid relid, int sqlstate, const char *why)
 	}
 }
 
+/* The tables that hold a source's rows, as of now. */
+static List *
+tables_of(DdirMaintainer *m, const Source *s)
+{
+	List	   *tables;
+
+	StartTransactionCommand();
+	MemoryContextSwitchTo(m->scratch);
+	tables = ddir_tree_tables(s->relid);
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(m->scratch);
+	return tables;
+}
+
+/* A partition dropped meanwhile is none of the source's. */
+static bool
+is_table_of(DdirMaintainer *m, const Source *s, Oid table)
+{
+	return list_member_oid(tables_of(m, s), table);
+}
+
+/* false: not yet, or the hydration has ended */
+static bool
+prepare_table(DdirMaintainer *m, Source *s, Oid table, bool queue)
+{
+	DdirHydration *h = m->hydration;
+	TimestampTz now;
+	char	   *why = NULL;
+	MemoryContext old;
+
+	switch (ddir_capture_prepare(m->capture, table, queue ? h->queue_ms : 0, &why))
+	{
+		case DDIR_ATTEMPT_DONE:
+			old = MemoryContextSwitchTo(h->cxt);
+			s->prepared = lappend_oid(s->prepared, table);
+			MemoryContextSwitchTo(m->cxt);
+			m->tracked = list_append_unique_oid(m->tracked, table);
+			MemoryContextSwitchTo(old);
+			return true;
+		case DDIR_ATTEMPT_LOCKED:
+			now = GetCurrentTimestamp();
+			h->retry = TimestampTzPlusMilliseconds(now, LOCK_RETRY_MS);
+			if (queue)
+			{
+				h->queue_at = TimestampTzPlusMilliseconds(now, h->queue_ms * QUEUE_SHARE);
+				h->queue_ms = Min(2 * h->queue_ms, QUEUE_MS_MAX);
+			}
+			report_held_up(m, table);
+			return false;
+		case DDIR_ATTEMPT_REFUSED:
+			if (table == s->relid || is_table_of(m, s, table))
+				suspend_readers(m, s->relid, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, why);
+			return false;
+	}
+	return false;
+}
+
 /* true: the changes of all tables will be captured */
 static bool
 prepare_tables(DdirMaintainer *m)
@@ -359,31 +418,30 @@ prepare_tables(DdirMaintainer *m)
 	foreach(lc, h->sources)
 	{
 		Source	   *s = lfirst(lc);
-		char	   *why = NULL;
+		ListCell   *cell;
 
-		if (s->prepared)
-			continue;
-		switch (ddir_capture_prepare(m->capture, s->relid, queue ? h->queue_ms : 0, &why))
-		{
-			case DDIR_ATTEMPT_DONE:
-				s->prepared = true;
-				break;
-			case DDIR_ATTEMPT_LOCKED:
-				now = GetCurrentTimestamp();
-				h->retry = TimestampTzPlusMilliseconds(now, LOCK_RETRY_MS);
-				if (queue)
-				{
-					h->queue_at = TimestampTzPlusMilliseconds(now, h->queue_ms * QUEUE_SHARE);
-					h->queue_ms = Min(2 * h->queue_ms, QUEUE_MS_MAX);
-				}
-				report_held_up(m, s->relid);
-				return false;
-			case DDIR_ATTEMPT_REFUSED:
-				suspend_readers(m, s->relid, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, why);
-				return false;
-		}
+		foreach(cell, tables_of(m, s))
+			if (!list_member_oid(s->prepared, lfirst_oid(cell)) &&
+				!prepare_table(m, s, lfirst_oid(cell), queue))
+			return false;
 	}
 	report_held_up(m, InvalidOid);
+	return true;
+}
+
+/* Since they were prepared, nothing was added to the tables of a source. */
+static bool
+all_prepared(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->hydration->sources)
+	{
+		Source	   *s = lfirst(lc);
+
+		if (list_difference_oid(tables_of(m, s), s->prepared) != NIL)
+			return false;
+	}
 	return true;
 }
 
@@ -535,6 +593,7 @@ scan_again(int sqlstate)
 {
 	return sqlstate == ERRCODE_LOCK_NOT_AVAILABLE ||
 		sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE ||
 		sqlstate == ERRCODE_QUERY_CANCELED ||
 		sqlstate == ERRCODE_ADMIN_SHUTDOWN ||
 		sqlstate == ERRCODE_CRASH_SHUTDOWN;
@@ -932,6 +991,11 @@ compute(DdirMaintainer *m)
 			ddir_hydrate_cancel(m, "columns were added to a table meanwhile");
 			return;
 		}
+	}
+	if (!all_prepared(m))
+	{
+		ddir_hydrate_cancel(m, "partitions were attached to a table meanwhile");
+		return;
 	}
 	report(m, DDIR_HYDRATION_COMPUTING);
 	PG_TRY();

@@ -78,6 +78,7 @@ handle_events(DdirMaintainer *m)
 		[DDIR_TRAY_TRUNCATE] = "a table it reads was truncated",
 		[DDIR_TRAY_NO_OLD_IMAGE] = "a change came without the old row",
 		[DDIR_TRAY_REWRITTEN] = "a table it reads changed its shape",
+		[DDIR_TRAY_PARTITIONS] = "a table it reads has other partitions",
 		[DDIR_TRAY_TOO_LARGE] = "a transaction was too large to be taken as changes",
 	};
 

@@ -188,6 +188,14 @@ reads(const DdirMaintained *v, Oid relid)
 	return v->lowered && list_member_oid(v->lowered->sources, relid);
 }
 
+/* Or a partition of what it reads? */
+static bool
+reads_rows_of(const DdirMaintained *v, Oid relid)
+{
+	return reads(v, relid) ||
+		(v->lowered && list_member_oid(v->lowered->partitions, relid));
+}
+
 /* Is that the relation of a composite type in the view's rows? */
 static bool
 uses_type_of(const DdirMaintained *v, Oid relid)
@@ -280,7 +288,7 @@ ddir_views_rehydrate_readers(DdirMaintainer *m, Oid relid, const char *reason)
 	{
 		DdirMaintained *v = lfirst(lc);
 
-		if (reads(v, relid) && (v->flow || ddir_hydrate_concerns(m, v)))
+		if (reads_rows_of(v, relid) && (v->flow || ddir_hydrate_concerns(m, v)))
 			ddir_views_rehydrate(m, v, reason);
 	}
 }
@@ -406,6 +414,9 @@ plan_text(const DdirLowered *lowered)
 		ReleaseSysCache(tup);
 	}
 	appendStringInfoString(&buf, ddir_types_text(lowered->types));
+	/* another one may have the name of a child */
+	foreach(lc, lowered->children)
+		appendStringInfo(&buf, "\nchild %u", lfirst_oid(lc));
 	return buf.data;
 }
 
@@ -473,8 +484,11 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 	DdirMaintained was = *v;
 	bool		fresh = v->fresh;
 	char	   *before = v->plan ? MemoryContextStrdup(m->scratch, v->plan) : NULL;
-	MemoryContext old;
+	MemoryContext old = MemoryContextSwitchTo(m->scratch);
+	List	   *children = v->lowered ? list_copy(v->lowered->children) : NIL;
 	ErrorData  *error;
+
+	MemoryContextSwitchTo(old);
 
 	v->cxt = AllocSetContextCreate(m->cxt, "ddir view", ALLOCSET_DEFAULT_SIZES);
 	v->lowered = NULL;
@@ -514,7 +528,9 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 	else if (v->state == DDIR_VIEW_SUSPENDED && before == NULL)
 		ddir_views_rehydrate(m, v, "what stood in its way is gone");
 	else if (before && strcmp(before, v->plan) != 0)
-		ddir_views_rehydrate(m, v, "what its query means has changed");
+		ddir_views_rehydrate(m, v, equal(children, v->lowered->children) ?
+							 "what its query means has changed" :
+							 "a table it reads has other children");
 	else
 		ddir_views_publish(m, v);
 }
@@ -534,7 +550,7 @@ look_at_view(DdirMaintainer *m, Oid view)
 
 		v->seen = true;
 		foreach(lc, m->changed)
-			concerned = concerned || reads(v, lfirst_oid(lc)) ||
+			concerned = concerned || reads_rows_of(v, lfirst_oid(lc)) ||
 			uses_type_of(v, lfirst_oid(lc));
 		if (!concerned)
 			return;
@@ -631,11 +647,23 @@ look_at_sources(DdirMaintainer *m)
 	}
 }
 
+/* Tables that sessions have prepared may be among those that nobody reads. */
+static void
+recall_tables(DdirMaintainer *m)
+{
+	MemoryContext old = MemoryContextSwitchTo(m->cxt);
+
+	if (OidIsValid(ddir_am_oid()))
+		m->tracked = list_concat_unique_oid(m->tracked, ddir_capture_remembered());
+	MemoryContextSwitchTo(old);
+}
+
 /* In a transaction of its own. */
 void
 ddir_views_look(DdirMaintainer *m)
 {
 	List	   *views;
+	bool		gone = false;
 	ListCell   *lc;
 
 	m->look = false;
@@ -673,8 +701,13 @@ ddir_views_look(DdirMaintainer *m)
 		DdirMaintained *v = list_nth(m->views, i);
 
 		if (!v->seen)
+		{
 			forget(m, v);
+			gone = true;
+		}
 	}
+	if (gone)
+		recall_tables(m);
 	unblock(m);
 	look_at_sources(m);
 
@@ -695,7 +728,9 @@ ddir_views_track(DdirMaintainer *m)
 {
 	List	   *wanted = NIL;
 	TimestampTz now = GetCurrentTimestamp();
-	bool		release = m->release_at <= now;
+
+	/* what is read is not known of a view that has to be looked at again */
+	bool		release = m->release_at <= now && !m->look_again;
 	ListCell   *lc;
 	MemoryContext old = MemoryContextSwitchTo(m->cxt);
 
@@ -711,6 +746,7 @@ ddir_views_track(DdirMaintainer *m)
 		foreach(cell, v->lowered->sources)
 			if (ddir_views_find(m, lfirst_oid(cell)) == NULL)
 			wanted = list_append_unique_oid(wanted, lfirst_oid(cell));
+		wanted = list_concat_unique_oid(wanted, v->lowered->partitions);
 	}
 	foreach(lc, m->tracked)
 	{

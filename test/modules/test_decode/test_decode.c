@@ -83,6 +83,7 @@ static const char *const event_name[] = {
 	[DDIR_TRAY_TRUNCATE] = "truncate",
 	[DDIR_TRAY_NO_OLD_IMAGE] = "no old image",
 	[DDIR_TRAY_REWRITTEN] = "rewritten",
+	[DDIR_TRAY_PARTITIONS] = "partitions",
 	[DDIR_TRAY_TOO_LARGE] = "too large",
 };
 

@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -224,7 +225,8 @@ put_scan(StringInfo out, const DdirRel *rel)
 						 psprintf("NULL::%s", format_type_be(typid)), a);
 	}
 	/* the scan of a parent by ONLY is one of the parent alone */
-	appendStringInfo(out, " FROM ONLY %s",
+	appendStringInfo(out, " FROM %s%s",
+					 get_rel_relkind(rel->relid) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(rel->relid)),
 												get_rel_name(rel->relid)));
 }

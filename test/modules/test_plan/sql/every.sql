@@ -20,9 +20,6 @@ CREATE TEMP TABLE temporary (x int);
 CREATE UNLOGGED TABLE unlogged (x int);
 CREATE SEQUENCE sequence;
 CREATE MATERIALIZED VIEW plain AS SELECT 1 AS x;
-CREATE TABLE parted (x int) PARTITION BY LIST (x);
-CREATE TABLE parent (x int);
-CREATE TABLE child () INHERITS (parent);
 CREATE EXTENSION postgres_fdw;
 CREATE SERVER nowhere FOREIGN DATA WRAPPER postgres_fdw;
 CREATE FOREIGN TABLE distant (x int) SERVER nowhere;
@@ -62,8 +59,6 @@ INSERT INTO every VALUES
 	('unlogged_table', 'SELECT x FROM unlogged'),
 	('sequence', 'SELECT last_value FROM sequence'),
 	('materialized_view', 'SELECT x FROM plain'),
-	('partitioned_table', 'SELECT x FROM parted'),
-	('inheritance', 'SELECT x FROM parent'),
 	('table_access_method', 'SELECT x FROM kept_otherwise'),
 	('relation', (SELECT 'SELECT chunk_id FROM ' || reltoastrelid::regclass FROM pg_class WHERE oid = 'stamps'::regclass)),
 	('table_privilege', 'SELECT x FROM a'),
@@ -92,7 +87,7 @@ SELECT test_lower('SELECT m.x FROM many m, many n WHERE m.x = n.x') ~ 'Join.*Joi
 
 DROP VIEW many;
 REVOKE ALL ON c FROM plan_nobody;
-DROP TABLE wide, stamps, kept_otherwise, temporary, unlogged, parted, child, parent, every;
+DROP TABLE wide, stamps, kept_otherwise, temporary, unlogged, every;
 DROP SEQUENCE sequence;
 DROP MATERIALIZED VIEW plain;
 DROP OPERATOR ==== (pg_lsn, int8);
