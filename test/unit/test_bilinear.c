@@ -484,9 +484,12 @@ skewed_key(DdirArena *root)
 	dims = 2;
 }
 
-/* A key changed 600 times on both sides: thousands of steps, not 360,000. */
+/*
+ * A key changed 600 times on both sides: thousands of steps, not 360,000, in
+ * whatever order the values are.
+ */
 static void
-deep_histories(DdirArena *root)
+one_deep_history(DdirArena *root, uint64_t stride)
 {
 	Rig			rig = {root};
 	Input	   *a = one_input(&rig, 0, 1);
@@ -497,9 +500,11 @@ deep_histories(DdirArena *root)
 	for (int side = 0; side < 2; side++)
 		for (uint64_t i = 0; i < 300; i++)
 		{
-			/* the value i + 1 takes the place of value i */
-			add(&rig.in[side], 1, i, 0, 2 * i + side, 1);
-			add(&rig.in[side], 1, i, 0, 2 * i + side + 2, -1);
+			uint64_t	val = i * stride % 300;
+
+			/* the next value takes the place of this one */
+			add(&rig.in[side], 1, val, 0, 2 * i + side, 1);
+			add(&rig.in[side], 1, val, 0, 2 * i + side + 2, -1);
 		}
 	ddir_frontier_init_least(&since, root, dims);
 	rig_open(&rig, &since);
@@ -514,6 +519,14 @@ deep_histories(DdirArena *root)
 	ddir_bilinear_close(rig.join);
 	bag_free(&want);
 	rig_free(&rig);
+}
+
+static void
+deep_histories(DdirArena *root)
+{
+	one_deep_history(root, 1);
+	one_deep_history(root, 157);
+	one_deep_history(root, 299);
 }
 
 /* ----
