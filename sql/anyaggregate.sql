@@ -98,6 +98,21 @@ DELETE FROM g;
 TABLE a_global;
 TABLE a_direct_sets;
 
+-- all that the server has
+CREATE TYPE mood AS ENUM ('sad');
+WITH a AS (
+	SELECT p.oid, proname, aggkind, aggnumdirectargs AS direct, (SELECT array_agg('NULL::' ||
+	       CASE t::regtype::text WHEN 'anyarray' THEN 'int[]' WHEN 'anyenum' THEN 'mood' WHEN 'anyrange' THEN 'int4range'
+	       WHEN 'anymultirange' THEN 'int4multirange' ELSE CASE WHEN t::regtype::text ~ 'any' THEN 'int' ELSE t::regtype::text END END ORDER BY n)
+	       FROM unnest(proargtypes) WITH ORDINALITY u(t, n)) AS args
+	  FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid WHERE p.oid < 16384 AND NOT 'record'::regtype = ANY (proargtypes)),
+q AS (
+	SELECT oid, CASE aggkind WHEN 'n' THEN format('SELECT %I(%s) FROM g', proname, coalesce(array_to_string(args, ', '), '*'))
+	       WHEN 'h' THEN format('SELECT %I(1) WITHIN GROUP (ORDER BY x) FROM g', proname)
+	       ELSE format('SELECT %I(%s) WITHIN GROUP (ORDER BY %s) FROM g', proname, array_to_string(args[:direct], ', '), args[direct + 1]) END AS query FROM a)
+SELECT q.oid::regprocedure, q.query, e.code, e.construct FROM q, ddir.explain_query(q.query) e WHERE NOT e.maintained;
+DROP TYPE mood;
+
 -- refused, by name
 \set VERBOSITY default
 CREATE FUNCTION drift(float8, float8) RETURNS float8 LANGUAGE sql AS 'SELECT $1 + $2 + random()';
