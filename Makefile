@@ -12,6 +12,7 @@
 #	make check		set-up, build, install and every test (PARTS)
 #	make check-fresh	the same promises in a bare Debian 12 chroot
 #	make check-17, check-18	against PostgreSQL 17 and 18 in chroots (SANITIZE=1)
+#	make check-upgrade	pg_upgrade from 15 to 17 to 18, with views
 #	make installcheck	the tests that need a server, without set-up
 #	make unit		the engine alone, under sanitizers
 #	make oracle		random views against their queries (RUNTIME, SEED)
@@ -47,6 +48,9 @@ check-17:
 
 check-18:
 	@$(TOOLS)/check-server 18 forky
+
+check-upgrade:
+	@$(TOOLS)/check-upgrade
 
 demo:
 	+@test/demo/run
@@ -132,5 +136,5 @@ build/bench/%.o: %.c Makefile
 -include $(wildcard build/unit/*/*/*.d build/bench/*/*/*.d)
 
 .SECONDARY:
-.PHONY: all install check installcheck check-fresh check-17 check-18 demo demo-stop oracle \
+.PHONY: all install check installcheck check-fresh check-17 check-18 check-upgrade demo demo-stop oracle \
 	bench bench-engine bench-tpch tidy indent clean unit unit-programs

@@ -407,8 +407,11 @@ put_flatmap(StringInfo out, const DdirRel *rel, List *context, const char *from)
 	if (rel->values)
 	{
 		foreach(lc, rel->functions)
+		{
 			appendStringInfo(out, "%s %s AS c%d", a > 0 ? "," : "",
-							 text_of(context, lfirst_node(RangeTblFunction, lc)->funcexpr), ++a);
+							 text_of(context, lfirst_node(RangeTblFunction, lc)->funcexpr), a + 1);
+			a++;
+		}
 		appendStringInfoString(out, from);
 		return;
 	}
