@@ -34,7 +34,7 @@ COMPILER_MAJOR := $(shell $(if $(filter default,$(origin CC)),gcc,$(CC)) -dumpve
 ifeq ($(COMPILER_MAJOR),12)
 WERROR = -Werror
 endif
-PG_CFLAGS = -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter \
+PG_CFLAGS = -std=gnu11 -fvisibility=hidden -Wall -Wextra -Wno-unused-parameter \
 	-Wno-sign-compare -Wno-missing-field-initializers \
 	-Wno-declaration-after-statement $(WERROR)
 
