@@ -58,6 +58,8 @@ typedef struct DdirViewSlot
 	Oid			dbid;			/* InvalidOid: free */
 	Oid			view;
 	DdirViewState state;
+	bool		unlooked;		/* its definition could not be looked at when
+								 * the catalog was; set before "looked" is */
 	char		reason[DDIR_REASON_LEN];	/* why not live */
 	XLogRecPtr	frontier;		/* all committed before it is in the view */
 	TimestampTz frontier_time;	/* commit time of the newest transaction in it */

@@ -210,6 +210,12 @@ ddir_capture_prepare(DdirCapture *c, Oid relid, int lock_ms, char **why)
 	return ddir_identity_restore(relid, lock_ms);
 }
 
+bool
+ddir_capture_refused(const DdirCapture *c, Oid relid)
+{
+	return c->decoder && ddir_identity_refused(relid);
+}
+
 DdirAttemptResult
 ddir_capture_release(Oid relid, int lock_ms)
 {

@@ -77,6 +77,9 @@ extern DdirAttemptResult ddir_capture_release(Oid relid, int lock_ms);
  */
 extern void ddir_capture_join(Oid relid);
 
+/* In a transaction, with a snapshot: would preparing be refused? */
+extern bool ddir_capture_refused(const DdirCapture *c, Oid relid);
+
 /* The tables to be released one day; in a transaction, with a snapshot. */
 extern List *ddir_capture_remembered(void);
 

@@ -46,6 +46,7 @@
 
 #include "capture/replident.h"
 #include "meta/publication.h"
+#include "store/kept.h"
 
 /* pg_class.relreplident, or 0 if there is no such table */
 static char
@@ -129,31 +130,15 @@ identity_index_name(Oid relid)
 static void
 remember(Oid relid, char identity, const char *index)
 {
-	Oid			types[3] = {OIDOID, CHAROID, NAMEOID};
-	Datum		values[3];
-	char		nulls[3] = {' ', ' ', index ? ' ' : 'n'};
 	NameData	name;
+	Datum		values[] = {ObjectIdGetDatum(relid), CharGetDatum(identity), NameGetDatum(&name)};
+	const bool	isnull[] = {false, false, index == NULL};
+	const bool	replace[] = {false, true, true};
 
 	memset(&name, 0, sizeof(name));
 	if (index)
 		namestrcpy(&name, index);
-	values[0] = ObjectIdGetDatum(relid);
-	values[1] = CharGetDatum(identity);
-	values[2] = NameGetDatum(&name);
-	run_sql("INSERT INTO ddir._identity (relid, former, index_name) VALUES ($1, $2, $3)"
-			" ON CONFLICT (relid) DO UPDATE"
-			" SET former = excluded.former, index_name = excluded.index_name",
-			3, types, values, nulls, SPI_OK_INSERT);
-}
-
-static void
-forget(Oid relid)
-{
-	Oid			types[1] = {OIDOID};
-	Datum		values[1] = {ObjectIdGetDatum(relid)};
-
-	run_sql("DELETE FROM ddir._identity WHERE relid OPERATOR(pg_catalog.=) $1",
-			1, types, values, NULL, SPI_OK_DELETE);
+	ddir_kept_put("_identity", values, isnull, replace);
 }
 
 static void
@@ -326,7 +311,7 @@ restore(DdirAttempt *a)
 					 errdetail("With the one it had, a publication would make its updates fail.")));
 		}
 	}
-	forget(a->relid);
+	ddir_kept_delete("_identity", a->relid);
 }
 
 DdirAttemptResult
@@ -344,6 +329,19 @@ ddir_identity_set_full(Oid relid, int lock_ms, char **why)
 	if (identity == REPLICA_IDENTITY_FULL)
 		return DDIR_ATTEMPT_DONE;
 	return ddir_attempt(relid, lock_ms, why, set_full);
+}
+
+bool
+ddir_identity_refused(Oid relid)
+{
+	bool		refused;
+
+	if (current_identity(relid) == REPLICA_IDENTITY_FULL)
+		return false;
+	SPI_connect();
+	refused = publication_with_list(relid) != NULL;
+	SPI_finish();
+	return refused;
 }
 
 DdirAttemptResult

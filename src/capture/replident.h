@@ -29,6 +29,9 @@ extern DdirAttemptResult ddir_identity_restore(Oid relid, int lock_ms);
  */
 extern void ddir_identity_set_full_now(Oid relid);
 
+/* Would it be refused to set it?  In a transaction, with a snapshot. */
+extern bool ddir_identity_refused(Oid relid);
+
 /* The tables whose identity is to be restored one day; needs a snapshot. */
 extern List *ddir_identity_remembered(void);
 

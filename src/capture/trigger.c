@@ -27,11 +27,9 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
@@ -78,8 +76,6 @@ typedef struct Sink
 {
 	int			k;
 	Relation	rel;			/* NULL: not opened yet */
-	Relation	index;
-	IndexInfo  *info;
 	BlockNumber low;			/* the first one written to */
 	Oid			source;
 	uint32		shape;
@@ -184,7 +180,6 @@ open_sink(Sink *s)
 {
 	DdirDatabaseSlot *db = ddir_shared ? ddir_shared_mine() : NULL;
 	Oid			table;
-	List	   *indexes;
 
 	s->k = db ? pg_atomic_read_u32(&db->cuts.current) % DDIR_DELTA_TABLES : 0;
 	s->low = InvalidBlockNumber;
@@ -197,15 +192,6 @@ open_sink(Sink *s)
 				 errdetail("Table ddir._delta_%d does not exist.", s->k),
 				 errhint("Drop the extension ddir and create it again.")));
 	s->rel = table_open(table, RowExclusiveLock);
-	indexes = RelationGetIndexList(s->rel);
-	if (list_length(indexes) != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table ddir._delta_%d has other indexes than its primary key", s->k),
-				 errhint("Drop them.")));
-	s->index = index_open(linitial_oid(indexes), RowExclusiveLock);
-	s->info = BuildIndexInfo(s->index);
-
 	/* where others write, too, and not where this session did last */
 	RelationSetTargetBlock(s->rel, InvalidBlockNumber);
 }
@@ -249,7 +235,6 @@ close_sink(Sink *s)
 	if (s->rel == NULL)
 		return;
 	publish(s);
-	index_close(s->index, NoLock);
 	table_close(s->rel, NoLock);
 }
 
@@ -288,8 +273,6 @@ write_chunk(Sink *s, bytea *chunk)
 	heap_insert(s->rel, tuple, GetCurrentCommandId(true),
 				HEAP_INSERT_SKIP_FSM | HEAP_INSERT_NO_LOGICAL, NULL);
 	s->low = Min(s->low, ItemPointerGetBlockNumber(&tuple->t_self));
-	index_insert(s->index, values, nulls, &tuple->t_self, s->rel,
-				 UNIQUE_CHECK_NO, false, s->info);
 }
 
 static bytea *

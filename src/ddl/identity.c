@@ -31,6 +31,7 @@
 #include "ddl/identity.h"
 #include "meta/publication.h"
 #include "meta/view.h"
+#include "store/kept.h"
 
 /* how long a source may keep us from restoring its replica identity */
 #define LOCK_MS 2000
@@ -122,14 +123,6 @@ restore_identity(Oid relid, const char *clause)
 			 errdetail("With the one it had, a publication would make its updates fail.")));
 }
 
-static void
-forget(Oid relid)
-{
-	if (SPI_execute(psprintf("DELETE FROM ddir._identity WHERE relid OPERATOR(pg_catalog.=) %u", relid),
-					false, 0) != SPI_OK_DELETE)
-		elog(ERROR, "could not write to ddir._identity");
-}
-
 /* ----
  * All that are remembered
  * ----
@@ -170,7 +163,7 @@ give_back(Oid relid, const char *clause)
 		return;
 	}
 	restore_identity(relid, clause);
-	forget(relid);
+	ddir_kept_delete("_identity", relid);
 }
 
 void
@@ -189,12 +182,12 @@ give_back_published(Oid relid, const char *clause)
 	if (!is_full(relid))
 		return;
 	alter_identity(relid, clause);
-	forget(relid);
+	ddir_kept_delete("_identity", relid);
 	ereport(NOTICE,
 			(errmsg("ddir views that read table %s will be suspended when it is updated",
 					ddir_relation_name(relid)),
 			 errdetail("They need REPLICA IDENTITY FULL, under which this publication would make updates of the table fail."),
-			 errhint("Leave out the column list; then the owners of the views can call ddir.repair.")));
+			 errhint("Without the column list, or the publication, they will come back.")));
 }
 
 static void

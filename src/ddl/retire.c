@@ -26,23 +26,13 @@
 #include "base/slots.h"
 #include "ddl/identity.h"
 #include "ddl/retire.h"
+#include "store/progress.h"
 
 #define LEAVE_MS 30000
 
 static bool retiring;
 static bool switched;
 static bool switched_to;
-
-static void
-write_switch(bool disabled)
-{
-	if (SPI_execute(psprintf("UPDATE ddir._database SET disabled = %s", disabled ? "true" : "false"),
-					false, 0) != SPI_OK_UPDATE || SPI_processed != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("table ddir._database does not have exactly one row"),
-				 errhint("Drop the extension and create it again.")));
-}
 
 /* ----
  * The interface
@@ -56,7 +46,7 @@ clear_database(bool disable)
 	if (disable)
 	{
 		ddir_triggers_drop();
-		write_switch(true);
+		ddir_progress_switch(true);
 	}
 }
 
@@ -86,7 +76,7 @@ ddir_retire_switch(bool disabled)
 	if (disabled)
 		retire(true);
 	else
-		ddir_as_superuser(write_switch, false);
+		ddir_as_superuser(ddir_progress_switch, false);
 	switched = true;
 }
 

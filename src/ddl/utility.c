@@ -6,7 +6,8 @@
  *	REFRESH MATERIALIZED VIEW	of a live ddir view waits until it is current;
  *								the server's own is for views that are not, and
  *								for transactions whose own changes it must see.
- *								CONCURRENTLY makes no difference.
+ *								CONCURRENTLY makes no difference.  Of what ddir
+ *								keeps for itself: leaves it as it is.
  *	ALTER ... SET ACCESS METHOD	ddir: looked at as at creation; away from it:
  *								refused while other ddir views read the view
  *	CREATE DATABASE ... TEMPLATE, DROP, RENAME, SET TABLESPACE of a database:
@@ -159,6 +160,11 @@ refresh(const Command *c)
 									ddir_compat_refresh_callback, NULL);
 	if (ddir_is_view(view))
 		refresh_ddir_view(c, stmt, view);
+	else if (ddir_is_kept(view))
+	{
+		if (c->completion)
+			SetQueryCompletion(c->completion, CMDTAG_REFRESH_MATERIALIZED_VIEW, 0);
+	}
 	else
 		refresh_other_view(c);
 }
@@ -197,6 +203,12 @@ set_access_method(Oid relid, const char *method)
 
 	if (becomes && get_rel_relkind(relid) != RELKIND_MATVIEW)
 		ddir_create_refuse_table(get_rel_name(relid));
+	if (becomes && ddir_is_kept(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("%s cannot have access method \"ddir\"", ddir_relation_name(relid)),
+				 errdetail("It is a relation of the extension ddir, which writes to it by itself."),
+				 errhint("Leave it as it is.")));
 	if (becomes && !was)
 	{
 		Relation	rel = RelationIdGetRelation(relid);

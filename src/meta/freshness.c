@@ -13,7 +13,8 @@
  * A commit is in the WAL a moment before other processes are told what it did
  * to the catalog.  So the maintainer may have passed the target without knowing
  * a view or a type as the caller does; nothing is decided before it has looked
- * again, for which the caller takes a ticket.  A view that has to be hydrated
+ * again, for which the caller takes a ticket; nor, for a view whose definition
+ * was locked then, before it could be looked at.  A view that has to be hydrated
  * for what was found then has no frontier until it has its new contents: those
  * it shows may be right at no position.
  *
@@ -242,6 +243,7 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 	out->rows_done = slot ? slot->rows_done : 0;
 	out->rows_total = slot ? slot->rows_total : 0;
 	out->frontier = slot ? slot->frontier : InvalidXLogRecPtr;
+	out->unlooked = slot && slot->unlooked;
 	out->sqlstate = slot ? slot->sqlstate : 0;
 	strlcpy(out->message, slot ? slot->message : "", DDIR_REASON_LEN);
 	strlcpy(out->reason, slot ? slot->reason :
@@ -301,6 +303,15 @@ typedef struct Ticket
 	uint64		number;
 } Ticket;
 
+/* Does it hang on how the maintainer knows the view? */
+static bool
+is_of_look(DdirFreshnessResult result)
+{
+	return result == DDIR_FRESHNESS_REACHED ||
+		result == DDIR_FRESHNESS_ERROR ||
+		result == DDIR_FRESHNESS_SUSPENDED;
+}
+
 /* All views; true: decided.  The ticket is of the database's slot. */
 static bool
 look(List *views, bool only_live, DdirFreshness *out, Ticket *ticket)
@@ -326,15 +337,18 @@ look(List *views, bool only_live, DdirFreshness *out, Ticket *ticket)
 	foreach(lc, views)
 	{
 		decided = look_at_view(db, lfirst_oid(lc), only_live, out);
+		if (out->unlooked && is_of_look(out->result))
+		{
+			out->result = DDIR_FRESHNESS_TIMEOUT;
+			strlcpy(out->reason, "what it reads is locked by another session", DDIR_REASON_LEN);
+			decided = only_live;
+		}
 		if (out->result != DDIR_FRESHNESS_REACHED)
 			break;
 	}
 	LWLockRelease(ddir_shared->lock);
 
-	if (!looked &&
-		(out->result == DDIR_FRESHNESS_REACHED ||
-		 out->result == DDIR_FRESHNESS_ERROR ||
-		 out->result == DDIR_FRESHNESS_SUSPENDED))
+	if (!looked && is_of_look(out->result))
 	{
 		out->result = DDIR_FRESHNESS_TIMEOUT;
 		decided = false;

@@ -21,9 +21,14 @@
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_policy.h"
 #include "catalog/pg_rewrite.h"
+#include "commands/extension.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -69,6 +74,14 @@ ddir_is_view(Oid relid)
 		((Form_pg_class) GETSTRUCT(tup))->relam == am;
 	ReleaseSysCache(tup);
 	return result;
+}
+
+bool
+ddir_is_kept(Oid relid)
+{
+	Oid			extension = getExtensionOfObject(RelationRelationId, relid);
+
+	return OidIsValid(extension) && extension == get_extension_oid("ddir", true);
 }
 
 /*
@@ -298,6 +311,46 @@ ddir_view_readers(Oid relid)
 	}
 	list_sort(result, list_oid_cmp);
 	return result;
+}
+
+/* Row versions of a catalog that are of the relation, by its first column in the index. */
+static uint64
+rows_version(Oid catalog, Oid index, AttrNumber column, Oid relid, uint64 version)
+{
+	Relation	rel = table_open(catalog, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tup;
+
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, index, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tup = systable_getnext(scan)))
+		version = hash_combine64(version, HeapTupleHeaderGetRawXmin(tup->t_data));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return version;
+}
+
+uint64
+ddir_relations_version(List *relids)
+{
+	uint64		version = 0;
+	ListCell   *lc;
+
+	foreach(lc, relids)
+	{
+		Oid			relid = lfirst_oid(lc);
+
+		version = rows_version(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid,
+							   relid, version);
+		version = rows_version(AttributeRelationId, AttributeRelidNumIndexId,
+							   Anum_pg_attribute_attrelid, relid, version);
+		version = rows_version(AttrDefaultRelationId, AttrDefaultIndexId,
+							   Anum_pg_attrdef_adrelid, relid, version);
+		version = rows_version(PolicyRelationId, PolicyPolrelidPolnameIndexId,
+							   Anum_pg_policy_polrelid, relid, version);
+	}
+	return version;
 }
 
 char *

@@ -26,6 +26,9 @@ extern Oid	ddir_am_oid(void);
 /* Is this a ddir view (relkind m, access method ddir)? */
 extern bool ddir_is_view(Oid relid);
 
+/* Is this a relation of the extension's, in which it keeps what is its own? */
+extern bool ddir_is_kept(Oid relid);
+
 /* The ddir views of this database, as Oids in their order. */
 extern List *ddir_view_list(void);
 extern int	ddir_view_count(void);
@@ -41,6 +44,13 @@ extern List *ddir_view_reads(Oid view, bool through_ddir);
 
 /* The ddir views that read this relation, directly or through plain views. */
 extern List *ddir_view_readers(Oid relid);
+
+/*
+ * A number that is another one when these relations are defined otherwise: by
+ * the versions of their rows in pg_class, pg_attribute, pg_attrdef and
+ * pg_policy.  Takes no locks.
+ */
+extern uint64 ddir_relations_version(List *relids);
 
 /* schema.name, quoted as needed; of a relation that is gone: its OID */
 extern char *ddir_relation_name(Oid relid);

@@ -1,17 +1,16 @@
 /* src/sql/10_catalog.sql: what must be remembered and is in no catalog */
 
--- One row, made here; the maintainer and the switches write to it.
-CREATE TABLE ddir._database
-(
-	singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-	disabled boolean NOT NULL DEFAULT false,
-	generation integer NOT NULL DEFAULT 0,
-	confirmed pg_catalog.pg_lsn,
-	capture pg_catalog.text
-);
-INSERT INTO ddir._database DEFAULT VALUES;
+-- Materialized views, as no publication has those: tables would be in every one
+-- FOR ALL TABLES, and no subscriber has them.  Their queries make the rows they
+-- begin with; all others are written by ddir itself, and REFRESH leaves them.
 
-COMMENT ON TABLE ddir._database IS
+-- One row; the maintainer and the switches write to it.
+CREATE MATERIALIZED VIEW ddir._database USING heap AS
+	SELECT true AS singleton, false AS disabled, 0 AS generation,
+		   NULL::pg_catalog.pg_lsn AS confirmed, NULL::pg_catalog.text AS capture;
+CREATE UNIQUE INDEX ON ddir._database (singleton);
+
+COMMENT ON MATERIALIZED VIEW ddir._database IS
 	'state of ddir in this database; internal';
 COMMENT ON COLUMN ddir._database.disabled IS
 	'switched off by ddir.disable()';
@@ -23,28 +22,24 @@ COMMENT ON COLUMN ddir._database.capture IS
 	'how changes were captured last: logical or trigger';
 
 -- What tables' replica identity was before ddir needed their old rows logged.
-CREATE TABLE ddir._identity
-(
-	relid pg_catalog.oid PRIMARY KEY,
-	former pg_catalog."char" NOT NULL,
-	index_name pg_catalog.name
-);
+CREATE MATERIALIZED VIEW ddir._identity USING heap AS
+	SELECT NULL::pg_catalog.oid AS relid, NULL::pg_catalog."char" AS former,
+		   NULL::pg_catalog.name AS index_name WHERE false;
+CREATE UNIQUE INDEX ON ddir._identity (relid);
 
-COMMENT ON TABLE ddir._identity IS
+COMMENT ON MATERIALIZED VIEW ddir._identity IS
 	'replica identities of sources before they were set to FULL; internal';
 COMMENT ON COLUMN ddir._identity.relid IS 'the source table';
 COMMENT ON COLUMN ddir._identity.former IS 'its replica identity, as in pg_class.relreplident';
 COMMENT ON COLUMN ddir._identity.index_name IS 'the index of identity "i"';
 
 -- Views that stand at another position than the live ones.
-CREATE TABLE ddir._lagging
-(
-	view pg_catalog.oid PRIMARY KEY,
-	frontier pg_catalog.pg_lsn NOT NULL,
-	reason pg_catalog.text NOT NULL
-);
+CREATE MATERIALIZED VIEW ddir._lagging USING heap AS
+	SELECT NULL::pg_catalog.oid AS view, NULL::pg_catalog.pg_lsn AS frontier,
+		   NULL::pg_catalog.text AS reason WHERE false;
+CREATE UNIQUE INDEX ON ddir._lagging (view);
 
-COMMENT ON TABLE ddir._lagging IS
+COMMENT ON MATERIALIZED VIEW ddir._lagging IS
 	'views that did not take part in the last steps, and where they stand; internal';
 COMMENT ON COLUMN ddir._lagging.view IS 'the view';
 COMMENT ON COLUMN ddir._lagging.frontier IS 'everything committed before it is in the view';

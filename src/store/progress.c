@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * progress.c
- *	  Durable state of a database, in tables of the extension.
+ *	  Durable state of a database, in relations of the extension (kept.h).
  *
  * The position that all live views stand at is not here: it is the replication
  * origin's, in the apply transaction's own commit record.
@@ -12,18 +12,30 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/pg_lsn.h"
 
+#include "store/kept.h"
 #include "store/progress.h"
 
+/* The columns of ddir._database. */
+enum
+{
+	SINGLETON, DISABLED, GENERATION, CONFIRMED, CAPTURE,
+	DATABASE_COLUMNS
+};
+
 static uint64
-run(const char *sql, int nargs, Oid *types, Datum *values, const char *nulls, int expected)
+read_rows(const char *sql, int nargs, Oid *types, Datum *values)
 {
 	SPI_connect();
-	if (SPI_execute_with_args(sql, nargs, types, values, nulls, false, 0) != expected)
+	if (SPI_execute_with_args(sql, nargs, types, values, NULL, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "unexpected result of \"%s\"", sql);
 	return SPI_processed;
 }
@@ -44,11 +56,11 @@ ddir_progress_read(DdirProgress *p)
 	HeapTuple	row;
 	TupleDesc	desc;
 
-	if (run("SELECT disabled, generation, confirmed, capture FROM ddir._database",
-			0, NULL, NULL, NULL, SPI_OK_SELECT) != 1)
+	if (read_rows("SELECT disabled, generation, confirmed, capture FROM ddir._database",
+				  0, NULL, NULL) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("table ddir._database does not have exactly one row"),
+				 errmsg("ddir._database does not have exactly one row"),
 				 errhint("Drop the extension and create it again.")));
 	row = SPI_tuptable->vals[0];
 	desc = SPI_tuptable->tupdesc;
@@ -61,45 +73,59 @@ ddir_progress_read(DdirProgress *p)
 	SPI_finish();
 }
 
+/* One writes at a time. */
+static void
+put_database(Datum *values, const bool *isnull, const bool *replace)
+{
+	Oid			relid = get_relname_relid("_database", get_namespace_oid("ddir", false));
+
+	LockDatabaseObject(RelationRelationId, relid, 0, ExclusiveLock);
+	values[SINGLETON] = BoolGetDatum(true);
+	ddir_kept_put("_database", values, isnull, replace);
+}
+
 void
 ddir_progress_write(const DdirProgress *p)
 {
-	Oid			types[] = {BOOLOID, INT4OID, LSNOID, TEXTOID};
-	Datum		values[] = {BoolGetDatum(p->disabled), Int32GetDatum(p->generation),
-	LSNGetDatum(p->confirmed), CStringGetTextDatum(ddir_capture_mode_name(p->capture))};
-	char		nulls[] = "    ";
+	Datum		values[DATABASE_COLUMNS] = {0};
+	bool		isnull[DATABASE_COLUMNS] = {false};
+	const bool	replace[DATABASE_COLUMNS] = {false, true, true, true, true};
 
-	if (XLogRecPtrIsInvalid(p->confirmed))
-		nulls[2] = 'n';
-	if (p->capture == DDIR_CAPTURE_AUTO)
-		nulls[3] = 'n';
-	run("UPDATE ddir._database SET disabled = $1, generation = $2, confirmed = $3, capture = $4",
-		4, types, values, nulls, SPI_OK_UPDATE);
-	SPI_finish();
+	values[DISABLED] = BoolGetDatum(p->disabled);
+	values[GENERATION] = Int32GetDatum(p->generation);
+	values[CONFIRMED] = LSNGetDatum(p->confirmed);
+	isnull[CONFIRMED] = XLogRecPtrIsInvalid(p->confirmed);
+	values[CAPTURE] = CStringGetTextDatum(ddir_capture_mode_name(p->capture));
+	isnull[CAPTURE] = p->capture == DDIR_CAPTURE_AUTO;
+	put_database(values, isnull, replace);
+}
+
+void
+ddir_progress_switch(bool disabled)
+{
+	Datum		values[DATABASE_COLUMNS] = {0};
+	bool		isnull[DATABASE_COLUMNS] = {false, false, false, true, true};
+	bool		replace[DATABASE_COLUMNS] = {false, true};
+
+	values[DISABLED] = BoolGetDatum(disabled);
+	put_database(values, isnull, replace);
 }
 
 void
 ddir_lagging_set(Oid view, XLogRecPtr frontier, const char *reason)
 {
-	Oid			types[] = {OIDOID, LSNOID, TEXTOID};
 	Datum		values[] = {ObjectIdGetDatum(view), LSNGetDatum(frontier),
 	CStringGetTextDatum(reason)};
+	const bool	isnull[] = {false, false, false};
+	const bool	replace[] = {false, false, true};
 
-	run("INSERT INTO ddir._lagging (view, frontier, reason) VALUES ($1, $2, $3)"
-		" ON CONFLICT (view) DO UPDATE SET reason = EXCLUDED.reason",
-		3, types, values, NULL, SPI_OK_INSERT);
-	SPI_finish();
+	ddir_kept_put("_lagging", values, isnull, replace);
 }
 
 void
 ddir_lagging_clear(Oid view)
 {
-	Oid			types[] = {OIDOID};
-	Datum		values[] = {ObjectIdGetDatum(view)};
-
-	run("DELETE FROM ddir._lagging WHERE view = $1 OR $1 = 0",
-		1, types, values, NULL, SPI_OK_DELETE);
-	SPI_finish();
+	ddir_kept_delete("_lagging", view);
 }
 
 bool
@@ -110,8 +136,7 @@ ddir_lagging_frontier(Oid view, XLogRecPtr *frontier)
 	bool		found;
 
 	*frontier = InvalidXLogRecPtr;
-	found = run("SELECT frontier FROM ddir._lagging WHERE view = $1",
-				1, types, values, NULL, SPI_OK_SELECT) == 1;
+	found = read_rows("SELECT frontier FROM ddir._lagging WHERE view = $1", 1, types, values) == 1;
 	if (found)
 	{
 		bool		isnull;

@@ -29,6 +29,7 @@ typedef struct DdirProgress
 
 extern void ddir_progress_read(DdirProgress *p);
 extern void ddir_progress_write(const DdirProgress *p);
+extern void ddir_progress_switch(bool disabled);
 
 extern void ddir_lagging_set(Oid view, XLogRecPtr frontier, const char *reason);
 extern void ddir_lagging_clear(Oid view);	/* InvalidOid: all */

@@ -256,7 +256,8 @@ answer_confirm(DdirMaintainer *m, Oid view, XLogRecPtr lsn, DdirReply *reply)
 	if (v == NULL)
 		return;
 	AcceptInvalidationMessages();
-	if (v->state == DDIR_VIEW_LIVE && m->broken == NULL && !m->look && v->newest <= lsn &&
+	if (v->state == DDIR_VIEW_LIVE && m->broken == NULL && !m->look && !v->unlooked &&
+		v->newest <= lsn &&
 		ddir_capture_unseen(m->capture, &unseen) == 0)
 		cols[0] = "yes";
 	ddir_reply_row(reply, 1, cols);

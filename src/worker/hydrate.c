@@ -342,8 +342,10 @@ suspend_readers(DdirMaintainer *m, Oid relid, int sqlstate, const char *why)
 	{
 		DdirMaintained *v = lfirst(lc);
 
-		if (v->wanting && list_member_oid(v->lowered->sources, relid))
-			ddir_views_suspend(m, v, sqlstate, why, "its source cannot be captured");
+		if (!v->wanting || !list_member_oid(v->lowered->sources, relid))
+			continue;
+		ddir_views_suspend(m, v, sqlstate, why, "its source cannot be captured");
+		v->uncaptured = true;
 	}
 }
 

@@ -40,6 +40,8 @@ typedef struct DdirMaintained
 	MemoryContext cxt;			/* of all that follows but flow and target */
 	DdirLowered *lowered;		/* NULL: refused */
 	char	   *plan;			/* as text, to notice changes */
+	uint64		version;		/* of the definitions of what it reads, and its
+								 * own */
 	int			depth;			/* 0: reads base tables only */
 	DdirFlow   *flow;			/* NULL: not in the graph */
 	DdirTarget *target;
@@ -50,6 +52,8 @@ typedef struct DdirMaintained
 	bool		wanting;		/* to be hydrated */
 	bool		alone;			/* hydrated by itself: a set with it failed */
 	bool		blocked;		/* suspended because a view it reads is */
+	bool		uncaptured;		/* suspended because a source cannot be
+								 * captured */
 	bool		unsure;			/* its heap may have been replaced: look at it */
 	bool		reconcile;		/* the residue is all contents, not a change */
 	bool		lagging;		/* a row in ddir._lagging says so */
@@ -59,6 +63,8 @@ typedef struct DdirMaintained
 								 * transaction */
 	uint64		rows_written;
 	bool		seen;			/* during a look at the catalog */
+	bool		unlooked;		/* in the last one it, or a view it reads,
+								 * could not be looked at */
 	bool		negative;		/* a negative multiplicity was seen before */
 	bool		fresh;			/* its definition has not been read yet */
 	XLogRecPtr	frontier;		/* while it is not live */
@@ -105,6 +111,8 @@ typedef struct DdirMaintainer
 	bool		look;			/* at the catalog again */
 	bool		look_again;		/* something was locked when it looked */
 	bool		all_changed;	/* any object may have changed */
+	bool		objects_changed;	/* one that is no relation has, since all
+									 * could be looked at */
 	List	   *changed;		/* of Oid: relations that may have changed */
 	volatile uint32 *stepping;	/* view at work on (store/stepping.h) */
 	bool		leaving;

@@ -202,10 +202,16 @@ ddir_step_apply(DdirMaintainer *m, DdirMaintained *v)
 		case DDIR_APPLY_HELD:
 			{
 				char	   *message;
+				bool		another = false;
 
 				if (ddir_target_error(v->target, &v->sqlstate, &message))
+				{
+					another = strncmp(v->message, message, sizeof(v->message) - 1) != 0;
 					strlcpy(v->message, message, sizeof(v->message));
+				}
 				lag(m, v, DDIR_VIEW_ERROR, "its query raises an error");
+				if (another)
+					ddir_views_publish(m, v);
 				break;
 			}
 		case DDIR_APPLY_STALE:

@@ -71,6 +71,7 @@ relation_changed(Datum arg, Oid relid)
 	if (!OidIsValid(relid) || list_length(m->changed) > 64)
 	{
 		m->all_changed = true;
+		m->objects_changed = m->objects_changed || !OidIsValid(relid);
 		return;
 	}
 	old = MemoryContextSwitchTo(m->cxt);
@@ -82,7 +83,7 @@ static void
 object_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
 	watching->look = true;
-	watching->all_changed = true;
+	watching->all_changed = watching->objects_changed = true;
 }
 
 /*
@@ -266,7 +267,7 @@ ddir_views_rehydrate(DdirMaintainer *m, DdirMaintained *v, const char *reason)
 			ddir_target_destroy(r->target);
 		r->target = NULL;
 		r->wanting = true;
-		r->blocked = false;
+		r->blocked = r->uncaptured = false;
 		r->reconcile = false;
 		/* should it then be held, nobody knows what position its rows are of */
 		if (r->state != DDIR_VIEW_HYDRATING)
@@ -384,6 +385,24 @@ forget(DdirMaintainer *m, DdirMaintained *v)
 	pfree(v);
 }
 
+static uint64
+version_of(const DdirMaintained *v)
+{
+	return ddir_relations_version(lcons_oid(v->view, list_copy(v->lowered->sources)));
+}
+
+/*
+ * It could not be looked at.  That matters to those who wait for it if it may
+ * be another one by now; mostly whoever has locked it out has only changed
+ * what counts when he commits, or statistics.
+ */
+static void
+look_later(DdirMaintainer *m, DdirMaintained *v)
+{
+	m->look_again = true;
+	v->unlooked = m->objects_changed || v->lowered == NULL || v->version != version_of(v);
+}
+
 typedef struct PlanView
 {
 	DdirMaintained *v;
@@ -439,6 +458,7 @@ plan_view(void *arg)
 	v->owner = p->rel->rd_rel->relowner;
 	v->lowered = ddir_lower(ddir_view_query(p->rel), v->owner, &p->refusal);
 	v->plan = v->lowered ? plan_text(v->lowered) : NULL;
+	v->version = v->lowered ? version_of(v) : 0;
 	if (v->lowered)
 		watch_types(v->lowered->types);
 	AtEOXact_GUC(true, level);
@@ -462,18 +482,19 @@ new_view(DdirMaintainer *m, Oid view)
 static void
 plan_later(DdirMaintainer *m, DdirMaintained *v, const DdirMaintained *was)
 {
-	m->look_again = true;
 	if (v->fresh)
 	{
 		if (was->cxt)
 			MemoryContextDelete(was->cxt);
 		v->lowered = NULL;
 		v->plan = NULL;
+		look_later(m, v);
 		ddir_views_state(m, v, DDIR_VIEW_HYDRATING, "what it reads is locked by another session");
 		return;
 	}
 	MemoryContextDelete(v->cxt);
 	*v = *was;
+	look_later(m, v);
 }
 
 /* Plan it (again), and see what follows. */
@@ -558,6 +579,8 @@ look_at_view(DdirMaintainer *m, Oid view)
 	/* somebody is changing it: look again soon */
 	if (!ConditionalLockRelationOid(view, AccessShareLock))
 	{
+		if (v)
+			look_later(m, v);
 		m->look_again = true;
 		return;
 	}
@@ -606,6 +629,32 @@ by_depth(const ListCell *a, const ListCell *b)
 	return va->view < vb->view ? -1 : va->view > vb->view;
 }
 
+/* Views suspended because of a table, when nothing forbids to capture it any more. */
+static void
+capture_again(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		bool		changed = m->all_changed;
+		bool		refused = false;
+		ListCell   *cell;
+
+		if (!v->uncaptured || v->state != DDIR_VIEW_SUSPENDED || v->lowered == NULL)
+			continue;
+		foreach(cell, v->lowered->sources)
+			changed = changed || list_member_oid(m->changed, lfirst_oid(cell));
+		if (!changed)
+			continue;
+		foreach(cell, v->lowered->sources)
+			refused = refused || ddir_capture_refused(m->capture, lfirst_oid(cell));
+		if (!refused)
+			ddir_views_rehydrate(m, v, "what stood in its way is gone");
+	}
+}
+
 /* Views suspended because of others, when those are well again. */
 static void
 unblock(DdirMaintainer *m)
@@ -629,6 +678,35 @@ unblock(DdirMaintainer *m)
 		if (well)
 			ddir_views_rehydrate(m, v, "the views it reads are maintained again");
 	}
+}
+
+/*
+ * Nothing is decided for those who wait for a view that could not be looked
+ * at, nor for one that reads it.  Views come after those they read.
+ */
+static void
+publish_unlooked(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+		DdirViewSlot *slot = ddir_shared_view(m->dbid, v->view, false);
+		ListCell   *cell;
+
+		if (v->lowered)
+			foreach(cell, v->lowered->sources)
+		{
+			DdirMaintained *u = ddir_views_find(m, lfirst_oid(cell));
+
+			v->unlooked = v->unlooked || (u && u->unlooked);
+		}
+		if (slot)
+			slot->unlooked = v->unlooked;
+	}
+	LWLockRelease(ddir_shared->lock);
 }
 
 /* Tables whose changes may have escaped us are read anew. */
@@ -685,7 +763,11 @@ ddir_views_look(DdirMaintainer *m)
 		m->leaving = true;
 
 	foreach(lc, m->views)
-		((DdirMaintained *) lfirst(lc))->seen = false;
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		v->seen = v->unlooked = false;
+	}
 	foreach(lc, views)
 		look_at_view(m, lfirst_oid(lc));
 
@@ -708,12 +790,15 @@ ddir_views_look(DdirMaintainer *m)
 	}
 	if (gone)
 		recall_tables(m);
+	capture_again(m);
 	unblock(m);
 	look_at_sources(m);
+	publish_unlooked(m);
 
 	list_free(m->changed);
 	m->changed = NIL;
 	m->all_changed = m->look_again;
+	m->objects_changed = m->objects_changed && m->look_again;
 	PopActiveSnapshot();
 	ddir_step_commit(m);
 	ddir_views_track(m);

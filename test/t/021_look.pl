@@ -66,5 +66,38 @@ is(wait_over('ALTER DOMAIN small DROP CONSTRAINT below_ten'), '00000',
 	'an error that is mended is not raised');
 DdirNode::views_equal_queries($node, 'postgres', 'after');
 
+# What the look itself cannot see because it is locked is not known either.
+sql('CREATE TABLE free (a int); CREATE MATERIALIZED VIEW other USING ddir AS SELECT a FROM free;
+	CREATE MATERIALIZED VIEW above USING ddir AS SELECT a + 1 AS a FROM v');
+DdirNode::views_equal_queries($node, 'postgres', 'before what is read is locked');
+my %locking = (
+	t => 'LOCK t IN ACCESS EXCLUSIVE MODE',
+	v => 'ALTER MATERIALIZED VIEW v RENAME COLUMN a TO b');
+for my $locked (qw(t v))
+{
+	my $lock = $node->background_psql('postgres');
+	my ($out, $err);
+
+	$lock->query_safe("BEGIN; $locking{$locked}");
+	sql('ALTER DOMAIN small ADD CONSTRAINT below_ten CHECK (VALUE < 10) NOT VALID');
+	for my $view (qw(v above))
+	{
+		(undef, $out, $err) = $node->psql('postgres', "SELECT ddir.wait('$view', '100 ms')");
+		like($err, qr/did not become current.*what it reads is locked/s,
+			"$locked is locked: what $view is to be is not known");
+	}
+	sql(q{INSERT INTO free VALUES (1); SELECT ddir.wait('other', '170 s')});
+	is(sql('SELECT count(*) > 0 FROM other'), 't', "$locked is locked: other views go on");
+	$lock->query_safe('ROLLBACK');
+	$lock->quit;
+	for my $view (qw(v above))
+	{
+		(undef, $out, $err) = $node->psql('postgres', "SELECT ddir.wait('$view', '170 s')");
+		like($err, qr/violates check constraint "below_ten"/, "$locked is free: now it is, of $view");
+	}
+	sql('ALTER DOMAIN small DROP CONSTRAINT below_ten');
+	DdirNode::views_equal_queries($node, 'postgres', "$locked is free");
+}
+
 $node->stop;
 done_testing();
