@@ -44,16 +44,20 @@
 #include "postgres.h"
 
 #include "access/detoast.h"
+#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_attribute.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -124,6 +128,7 @@ struct DdirCuts
 /* How images of a shape become those that are delivered; in the feeds' context. */
 typedef struct DdirShape
 {
+	struct DdirShape *next;		/* of the same table */
 	uint32		shape;
 	bool		as_is;			/* bytes are the same */
 	DdirRowType *type;			/* NULL: it cannot be read */
@@ -544,22 +549,52 @@ compare_refs(const void *a, const void *b)
 	return ItemPointerCompare(&x->tid, &y->tid);
 }
 
+/*
+ * The columns of a table as of the cut's snapshot.  The relcache may be of
+ * before, as writers tell of what they have altered after others can see it,
+ * and of after.
+ */
+static TupleDesc
+columns_now(Oid relid)
+{
+	Relation	rel = table_open(AttributeRelationId, AccessShareLock);
+	List	   *columns = NIL;
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple	tup;
+	TupleDesc	desc;
+	ListCell   *lc;
+
+	ScanKeyInit(&key[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&key[1], Anum_pg_attribute_attnum, BTGreaterStrategyNumber,
+				F_INT2GT, Int16GetDatum(0));
+	scan = systable_beginscan(rel, AttributeRelidNumIndexId, true, GetActiveSnapshot(), 2, key);
+	while (HeapTupleIsValid(tup = systable_getnext(scan)))
+		columns = lappend(columns, heap_copytuple(tup));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	desc = CreateTemplateTupleDesc(list_length(columns));
+	foreach(lc, columns)
+		memcpy(TupleDescAttr(desc, foreach_current_index(lc)),
+			   GETSTRUCT((HeapTuple) lfirst(lc)), ATTRIBUTE_FIXED_PART_SIZE);
+	return desc;
+}
+
 /* The type of the table's images, if they are of that shape and can be used. */
 static DdirRowType *
 type_of_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
 {
 	DdirTracked *t = f->into;
 	DdirRowType *type = NULL;
-	Relation	rel;
+	TupleDesc	desc;
 
 	if (from->relid == t->relid && ddir_chunk_shape(t->type) == shape)
 		return t->type;
-	rel = RelationIdGetRelation(from->relid);
-	if (!RelationIsValid(rel))
-		return NULL;
-	if (ddir_feed_same_shape(f, RelationGetDescr(rel)))
-		type = ddir_rowtype_from_tupdesc(RelationGetDescr(rel));
-	RelationClose(rel);
+	desc = columns_now(from->relid);
+	if (ddir_feed_same_shape(f, desc))
+		type = ddir_rowtype_from_tupdesc(desc);
 	return type && ddir_chunk_shape(type) == shape ? type : NULL;
 }
 
@@ -571,6 +606,7 @@ make_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
 	DdirShape  *s = palloc0(sizeof(DdirShape));
 
 	s->shape = shape;
+	s->next = f->shape;
 	s->type = type_of_shape(from, f, shape);
 	s->as_is = s->type && f->att == NULL && t->used == NULL &&
 		ddir_chunk_shape(t->type) == shape;
@@ -595,6 +631,26 @@ make_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
 	}
 	MemoryContextSwitchTo(old);
 	return s;
+}
+
+/*
+ * A transaction that alters a table has images of both of its shapes, so all
+ * that were seen are kept, the last one first.
+ */
+static DdirShape *
+find_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
+{
+	for (DdirShape **p = &((DdirFeed *) f)->shape; *p != NULL; p = &(*p)->next)
+	{
+		DdirShape  *s = *p;
+
+		if (s->shape != shape)
+			continue;
+		*p = s->next;
+		s->next = f->shape;
+		return s;
+	}
+	return make_shape(from, f, shape);
 }
 
 /* Pack an unpacked row as one of the tracked relation. */
@@ -679,7 +735,7 @@ add_rows(DdirCuts *c, const DdirFeeds *from, DdirFeed *f, const DdirChunkHead *h
 		malformed(t->relid);
 	left -= head->count * sizeof(uint32);
 	if (f->shape == NULL || f->shape->shape != head->shape)
-		f->shape = make_shape(from, f, head->shape);
+		f->shape = find_shape(from, f, head->shape);
 	if (f->shape->type == NULL)
 	{
 		ddir_tracked_event(&c->tracking, t, DDIR_TRAY_REWRITTEN);

@@ -165,6 +165,21 @@ right('an unused column of another type', q{
 	UPDATE item SET x = 4, y = 'six' WHERE id IN (30, 31)});
 right('a column less', q{ALTER TABLE item DROP COLUMN y; UPDATE item SET x = 5 WHERE id IN (30, 31)});
 right('rewritten', q{VACUUM FULL item; UPDATE item SET x = 6 WHERE id IN (30, 31)});
+# A cut reads rows of before a column was added when the catalog is of after.
+sql('ALTER TABLE item ADD COLUMN y int');
+DdirNode::await($node, 'postgres');
+$before = hydrations();
+my $look = DdirNode::hold($node, 'postgres', 'turn-look');
+sql('UPDATE item SET x = 7 WHERE id = 30');
+DdirNode::reached($node, 'postgres', 'turn-look');
+my $cut = DdirNode::hold($node, 'postgres', 'cut-snapshot');
+sql('UPDATE item SET x = 8, y = 1 WHERE id = 30');
+$look->quit;
+DdirNode::reached($node, 'postgres', 'cut-snapshot');
+sql('ALTER TABLE item ADD COLUMN z int; UPDATE item SET x = 9, z = 1 WHERE id = 30');
+$cut->quit;
+right('columns of before and after', 'BEGIN; UPDATE item SET x = 10 WHERE id = 30; ALTER TABLE item DROP COLUMN y, DROP COLUMN z; UPDATE item SET x = 11 WHERE id = 30; COMMIT');
+is(hydrations(), $before, 'all that as changes');
 right('triggers disabled', q{
 	BEGIN;
 	ALTER TABLE item DISABLE TRIGGER ALL;

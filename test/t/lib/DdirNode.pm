@@ -136,7 +136,7 @@ sub points
 	  . join(', ',
 		map { "$_:wait" }
 		  qw(scanner-snapshot scanner-rows hydrate-compute hydrate-commit step-apply step-commit
-			turn-look turn-read))
+			turn-look turn-read cut-snapshot))
 	  . "'\n";
 }
 
