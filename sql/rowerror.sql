@@ -46,5 +46,40 @@ SELECT ddir.wait('v_guarded');
 SELECT count(*) FROM v_guarded;
 DELETE FROM q WHERE q = 0;
 \i test/sql/check_all.sql
+-- a subquery that fails is an error only where its value is asked for
+CREATE TABLE asks (id int PRIMARY KEY, wants bool);
+CREATE TABLE told (d int);
+INSERT INTO told VALUES (0), (5);
+CREATE MATERIALIZED VIEW v_value USING ddir AS SELECT id, (SELECT max(10 / d) FROM told) AS v FROM asks;
+CREATE MATERIALIZED VIEW v_case USING ddir AS
+	SELECT id, CASE WHEN wants THEN (SELECT 10 / d FROM told WHERE 10 / d > 1) END AS v FROM asks;
+CREATE MATERIALIZED VIEW v_exists USING ddir AS
+	SELECT id, wants AND EXISTS (SELECT FROM told WHERE 10 / d > 1) AS v FROM asks;
+CREATE MATERIALIZED VIEW v_any USING ddir AS
+	SELECT id, wants AND id < ALL (SELECT 10 / d FROM told) AS v FROM asks;
+CREATE MATERIALIZED VIEW v_array USING ddir AS
+	SELECT id, CASE WHEN wants THEN ARRAY(SELECT 10 / d FROM told ORDER BY 1) END AS v FROM asks;
+CREATE MATERIALIZED VIEW v_where USING ddir AS
+	SELECT id FROM asks WHERE wants AND id + 0 < (SELECT sum(10 / d) FROM told);
+CREATE MATERIALIZED VIEW v_inside USING ddir AS
+	SELECT id, (SELECT (SELECT max(10 / d) FROM told) FROM asks AS a WHERE a.id = asks.id AND wants) AS v FROM asks;
+\i test/sql/check_all.sql
+INSERT INTO asks VALUES (1, false);
+SELECT ddir.wait('v_where');
+\set VERBOSITY sqlstate
+SELECT ddir.wait('v_value');
+\set VERBOSITY default
+SELECT view, state, message FROM ddir.views WHERE state <> 'live' ORDER BY view::text;
+INSERT INTO asks VALUES (2, true);
+SELECT ddir.wait('v_plain');
+SELECT view, state, message FROM ddir.views WHERE state = 'live' ORDER BY view::text;
+-- another error in place of the first
+UPDATE told SET d = 2 WHERE d = 0;
+\set VERBOSITY sqlstate
+SELECT ddir.wait('v_case');
+\set VERBOSITY default
+DELETE FROM told WHERE d = 2;
+\i test/sql/check_all.sql
+SELECT * FROM v_any JOIN v_value USING (id) ORDER BY id;
 SET client_min_messages = warning;
-DROP TABLE q, big CASCADE;
+DROP TABLE q, big, asks, told CASCADE;

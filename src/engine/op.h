@@ -25,6 +25,10 @@ extern DdirNode *ddir_linear_create(DdirGraph *g, const char *label, DdirNode *i
 extern DdirNode *ddir_concat_create(DdirGraph *g, const char *label, int nin, DdirNode *const *in);
 extern DdirNode *ddir_negate_create(DdirGraph *g, const char *label, DdirNode *in);
 
+/* The rows of the input without its errors, and its errors as rows. */
+extern DdirNode *ddir_valid_create(DdirGraph *g, const char *label, DdirNode *in);
+extern DdirNode *ddir_errors_create(DdirGraph *g, const char *label, DdirNode *in);
+
 /*
  * An arrangement: f turns rows of the input into keyed rows.  It forwards no
  * rows; joins, reductions and others read its trace.  It keeps the errors of

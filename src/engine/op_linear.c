@@ -176,6 +176,48 @@ ddir_negate_create(DdirGraph *g, const char *label, DdirNode *in)
 }
 
 /* ----
+ * Valid, errors: the two collections of an edge, one of them as rows
+ * ----
+ */
+
+static void
+pass_on(DdirNode *node, int port, const DdirDeltas *deltas)
+{
+	ddir_node_emit(node, deltas);
+}
+
+static void
+leave_out(DdirNode *node, int port, const DdirDeltas *deltas)
+{
+}
+
+static const DdirNodeOps valid_ops = {
+	.name = "valid",
+	.push = pass_on,
+	.push_errors = leave_out,
+};
+
+static const DdirNodeOps errors_ops = {
+	.name = "errors",
+	.push = leave_out,
+	.push_errors = pass_on,
+};
+
+DdirNode *
+ddir_valid_create(DdirGraph *g, const char *label, DdirNode *in)
+{
+	return ddir_node_complete(ddir_node_create(g, sizeof(DdirNode), &valid_ops,
+											   label, 1, &in));
+}
+
+DdirNode *
+ddir_errors_create(DdirGraph *g, const char *label, DdirNode *in)
+{
+	return ddir_node_complete(ddir_node_create(g, sizeof(DdirNode), &errors_ops,
+											   label, 1, &in));
+}
+
+/* ----
  * Sink
  * ----
  */

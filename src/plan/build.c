@@ -454,17 +454,21 @@ build_union(DdirBuild *b, DdirRel *rel)
 	return ddir_stream_of(node, rel->type, rel->rows);
 }
 
+/* Without state, and of one input. */
 static DdirStream
-build_negate(DdirBuild *b, DdirRel *rel)
+build_simple(DdirBuild *b, DdirRel *rel)
 {
 	DdirStream	s = ddir_build_rel(b, rel->input[0]);
 	const DdirStream *load;
 	DdirNode   *in = ddir_stream_node(b, &s);
+	DdirGraph  *g = b->share->graph;
+	DdirNode   *node;
 
 	load = in == s.node ? &s : NULL;
-	return ddir_stream_of(ddir_flow_keep(b, ddir_negate_create(b->share->graph, "negate", in),
-										 1, &load),
-						  rel->type, rel->rows);
+	node = rel->kind == DDIR_REL_NEGATE ? ddir_negate_create(g, "negate", in) :
+		rel->kind == DDIR_REL_VALID ? ddir_valid_create(g, "valid", in) :
+		ddir_errors_create(g, "errors", in);
+	return ddir_stream_of(ddir_flow_keep(b, node, 1, &load), rel->type, rel->rows);
 }
 
 /* A row that is counted, beside its image: its place in the table, the count. */
@@ -540,7 +544,9 @@ ddir_build_rel(DdirBuild *b, DdirRel *rel)
 			s = build_union(b, rel);
 			break;
 		case DDIR_REL_NEGATE:
-			s = build_negate(b, rel);
+		case DDIR_REL_VALID:
+		case DDIR_REL_ERRORS:
+			s = build_simple(b, rel);
 			break;
 		case DDIR_REL_THRESHOLD:
 			s = build_threshold(b, rel);

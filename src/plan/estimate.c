@@ -123,6 +123,7 @@ plain_column(const DdirRel *rel, AttrNumber *a)
 			case DDIR_REL_NEGATE:
 			case DDIR_REL_THRESHOLD:
 			case DDIR_REL_TOPK:
+			case DDIR_REL_VALID:
 				rel = rel->input[0];
 				continue;
 			case DDIR_REL_WINDOW:
@@ -614,11 +615,14 @@ estimated_rows(DdirRel *rel, Oid owner)
 			return rows;
 		case DDIR_REL_NEGATE:
 		case DDIR_REL_THRESHOLD:
+		case DDIR_REL_VALID:
 			return rel->input[0]->rows;
 		case DDIR_REL_TOPK:
 			return topk_rows(rel);
 		case DDIR_REL_WINDOW:
 			return rel->input[0]->rows;
+		case DDIR_REL_ERRORS:
+			return 1;
 	}
 	return 1;
 }

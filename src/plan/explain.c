@@ -106,6 +106,10 @@ ddir_rel_column_name(const DdirRel *rel, AttrNumber a)
 				return ddir_rel_column_name(rel->input[0], a);
 			name = expr_name(list_nth(rel->funcs, a - 1 - rel->input[0]->type->natts), rel);
 			break;
+		case DDIR_REL_VALID:
+			return ddir_rel_column_name(rel->input[0], a);
+		case DDIR_REL_ERRORS:
+			return a == 1 ? "sqlstate" : "message";
 		case DDIR_REL_CONSTANT:
 			break;
 	}
@@ -129,6 +133,8 @@ rel_name(const DdirRel *rel)
 		case DDIR_REL_THRESHOLD:
 		case DDIR_REL_TOPK:
 		case DDIR_REL_WINDOW:
+		case DDIR_REL_VALID:
+		case DDIR_REL_ERRORS:
 			return rel_name(rel->input[0]);
 		case DDIR_REL_JOIN:
 			return "j";
@@ -447,6 +453,12 @@ append_line(StringInfo out, const DdirRel *rel)
 		case DDIR_REL_WINDOW:
 			append_window(out, rel, context);
 			break;
+		case DDIR_REL_VALID:
+			appendStringInfoString(out, "Valid");
+			break;
+		case DDIR_REL_ERRORS:
+			appendStringInfoString(out, "Errors");
+			break;
 	}
 }
 
@@ -545,6 +557,10 @@ operator_name(const DdirRel *rel)
 			return "TopK";
 		case DDIR_REL_WINDOW:
 			return "Window";
+		case DDIR_REL_VALID:
+			return "Valid";
+		case DDIR_REL_ERRORS:
+			return "Errors";
 	}
 	return "?";
 }

@@ -25,6 +25,7 @@
 
 #include "plan/ir.h"
 #include "rows/flatmap.h"
+#include "rows/program.h"
 
 /*
  * Expressions
@@ -367,6 +368,24 @@ ddir_rel_negate(DdirRel *input)
 	DdirRel    *rel = make_rel(DDIR_REL_NEGATE, 1, &input);
 
 	rel->type = input->type;
+	return rel;
+}
+
+DdirRel *
+ddir_rel_valid(DdirRel *input)
+{
+	DdirRel    *rel = make_rel(DDIR_REL_VALID, 1, &input);
+
+	rel->type = input->type;
+	return rel;
+}
+
+DdirRel *
+ddir_rel_errors(DdirRel *input)
+{
+	DdirRel    *rel = make_rel(DDIR_REL_ERRORS, 1, &input);
+
+	rel->type = ddir_rowtype_copy(ddir_error_rowtype());
 	return rel;
 }
 

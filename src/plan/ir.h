@@ -44,7 +44,9 @@ typedef enum DdirRelKind
 	DDIR_REL_NEGATE,
 	DDIR_REL_THRESHOLD,			/* of what a bag sum has more than no times */
 	DDIR_REL_TOPK,				/* LIMIT and DISTINCT ON, of each group */
-	DDIR_REL_WINDOW				/* functions of one window */
+	DDIR_REL_WINDOW,			/* functions of one window */
+	DDIR_REL_VALID,				/* the rows of its input, without the errors */
+	DDIR_REL_ERRORS				/* and the errors, as rows: SQLSTATE, message */
 } DdirRelKind;
 
 /* An equality between columns of two inputs (or of the groups, in a Reduce). */
@@ -154,6 +156,8 @@ extern DdirRel *ddir_rel_topk(DdirRel *input, List *keys, List *order, int64 lim
 							  int64 offset, bool ties);
 extern DdirRel *ddir_rel_window(DdirRel *input, List *keys, List *order, WindowClause *frame,
 								List *funcs);
+extern DdirRel *ddir_rel_valid(DdirRel *input);
+extern DdirRel *ddir_rel_errors(DdirRel *input);
 
 /* the Var for column a (from 1) of input i (from 0), which is "of" */
 extern Var *ddir_rel_var(int i, const DdirRel *of, AttrNumber a);

@@ -177,6 +177,7 @@ propagate(PruneContext *cx, Pruned *p)
 			/* FALLTHROUGH */
 		case DDIR_REL_UNION:
 		case DDIR_REL_NEGATE:
+		case DDIR_REL_VALID:
 			for (int i = 0; i < rel->ninputs; i++)
 				need_all(cx, rel, i, p->needed);
 			break;
@@ -184,6 +185,8 @@ propagate(PruneContext *cx, Pruned *p)
 			if (rel->input[0]->type->natts > 0)
 				need_all(cx, rel, 0, bms_add_range(NULL, 1, rel->input[0]->type->natts));
 			p->needed = bms_add_range(p->needed, 1, rel->type->natts);
+			break;
+		case DDIR_REL_ERRORS:
 			break;
 	}
 }
@@ -353,6 +356,7 @@ remake_union(PruneContext *cx, Pruned *p)
 		old->kind == DDIR_REL_NEGATE ? ddir_rel_negate(inputs[0]) :
 		old->kind == DDIR_REL_TOPK ? ddir_rel_topk(inputs[0], old->keys, old->order, old->limit,
 												   old->offset, old->ties) :
+		old->kind == DDIR_REL_VALID ? ddir_rel_valid(inputs[0]) :
 		ddir_rel_threshold(inputs[0]);
 	while ((a = bms_next_member(p->needed, a)) >= 0)
 		p->column[a - 1] = ++n;
@@ -475,6 +479,14 @@ remake(PruneContext *cx, Pruned *p)
 			break;
 		case DDIR_REL_WINDOW:
 			remake_window(cx, p);
+			break;
+		case DDIR_REL_VALID:
+			remake_union(cx, p);
+			break;
+		case DDIR_REL_ERRORS:
+			p->rel = ddir_rel_errors(inputs[0]);
+			for (int i = 0; i < old->type->natts; i++)
+				p->column[i] = i + 1;
 			break;
 	}
 	p->rel->colnames = kept_names(p);

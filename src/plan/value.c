@@ -19,10 +19,12 @@
  * the same for all x.  "x < ANY" is a matter of the greatest y.
  *
  * So what can go wrong with a value goes wrong where the server would have
- * computed it, and nowhere else.  What can go wrong inside of the subquery is
- * only computed for rows that need it: those that pass all conditions, and,
- * under CASE, COALESCE, AND, OR or FILTER, those for which it is evaluated (its
- * guard).
+ * computed it, and nowhere else.  What can go wrong inside of a subquery that
+ * mentions the query around it is only computed for rows that need it: those
+ * that pass all conditions, and, under CASE, COALESCE, AND, OR or FILTER, those
+ * for which it is evaluated (its guard).  One that mentions nothing is computed
+ * once whoever needs it; what goes wrong in it stands beside its value, and is
+ * raised where that is asked for.
  *
  * src/plan/value.c
  *
@@ -34,6 +36,7 @@
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_amop.h"
+#include "catalog/pg_collation_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -45,6 +48,7 @@
 #include "parser/parse_func.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
@@ -164,9 +168,143 @@ aggregate_targets(List *aggs)
 	return targets;
 }
 
+static Oid
+our_function(const char *name, int nargs, const Oid *args)
+{
+	return LookupFuncName(list_make2(makeString("ddir"), makeString(pstrdup(name))), nargs, args,
+						  false);
+}
+
+/* an aggregate of ours or the server's that takes any type and gives it back */
+static Expr *
+polymorphic_agg(Oid fnoid, Oid result, Expr *arg)
+{
+	Aggref	   *ref = (Aggref *) ddir_make_agg(fnoid, arg, NULL);
+
+	ref->aggtype = result;
+	ref->aggcollid = exprCollation((Node *) arg);
+	return (Expr *) ref;
+}
+
+/* whatever value there is; of one row, its */
+static Oid
+single_function(void)
+{
+	const Oid	any = ANYELEMENTOID;
+
+	return our_function("_single", 1, &any);
+}
+
+bool
+ddir_is_single_agg(Oid fnoid)
+{
+	return fnoid >= FirstNormalObjectId && fnoid == single_function();
+}
+
+static Expr *
+single_agg(Expr *arg)
+{
+	return polymorphic_agg(single_function(), exprType((Node *) arg), arg);
+}
+
+/* The rows of one kind, and the error; one of the two is NULL. */
+static DdirRel *
+beside(DdirRel *rel, List *values, Expr *error)
+{
+	return ddir_rel_map(rel, NIL, lappend(list_copy(values), error));
+}
+
+/* The SQLSTATE and the message in one text; the least one is to be raised. */
+static Expr *
+error_text(DdirRel *errors)
+{
+	CoerceViaIO *code = makeNode(CoerceViaIO);
+	Expr	   *text;
+
+	code->arg = (Expr *) ddir_rel_var(0, errors, 1);
+	code->resulttype = TEXTOID;
+	code->resultcollid = C_COLLATION_OID;
+	code->coerceformat = COERCE_EXPLICIT_CAST;
+	code->location = -1;
+	text = (Expr *) makeFuncExpr(F_TEXTCAT, TEXTOID,
+								 list_make2(code, makeConst(TEXTOID, -1, C_COLLATION_OID, -1,
+															CStringGetTextDatum(" "), false, false)),
+								 C_COLLATION_OID, C_COLLATION_OID, COERCE_EXPLICIT_CALL);
+
+	return (Expr *) makeFuncExpr(F_TEXTCAT, TEXTOID,
+								 list_make2(text, ddir_rel_var(0, errors, 2)),
+								 C_COLLATION_OID, C_COLLATION_OID, COERCE_EXPLICIT_CALL);
+}
+
+/*
+ * The one row of rel, and behind its columns the error that there is in its
+ * place: a row whatever there is.
+ */
+static DdirRel *
+with_error(DdirRel *rel)
+{
+	int			n = rel->type->natts;
+	DdirRel    *errors = ddir_rel_errors(rel);
+	DdirRel    *part[2];
+	DdirRel    *both;
+	List	   *nulls = NIL;
+	List	   *aggs = NIL;
+	Aggref	   *least;
+	ListCell   *lc;
+
+	foreach(lc, ddir_rel_columns(0, rel))
+	{
+		Node	   *column = lfirst(lc);
+
+		nulls = lappend(nulls, makeNullConst(exprType(column), exprTypmod(column),
+											 exprCollation(column)));
+	}
+	part[0] = beside(ddir_rel_valid(rel), ddir_rel_columns(0, rel),
+					 (Expr *) makeNullConst(TEXTOID, -1, C_COLLATION_OID));
+	part[1] = beside(errors, nulls, error_text(errors));
+	both = ddir_rel_union(2, part);
+	for (int a = 1; a <= n; a++)
+	{
+		Aggref	   *ref = (Aggref *) single_agg((Expr *) ddir_rel_var(0, both, a));
+
+		ref->aggfilter = ddir_null_test((Expr *) ddir_rel_var(0, both, n + 1), IS_NULL);
+		aggs = lappend(aggs, ref);
+	}
+	least = (Aggref *) ddir_make_agg(F_MIN_TEXT, (Expr *) ddir_rel_var(0, both, n + 1), NULL);
+	least->aggcollid = C_COLLATION_OID;
+	return ddir_rel_reduce(both, NIL, lappend(aggs, least), true);
+}
+
+/* As Vars of another input, each raising the error where it is asked for. */
+static List *
+add_row_with_error(ValueContext *cx, Query *query)
+{
+	const Oid	types[2] = {ANYELEMENTOID, TEXTOID};
+	Oid			asked = our_function("_asked", 2, types);
+	DdirBound  *bound = palloc0(sizeof(DdirBound));
+	List	   *values = NIL;
+	int			rti;
+
+	bound->rel = with_error(ddir_lower_query(cx->level->run, cx->level, copyObject(query),
+											 DDIR_LEVEL_SUBLINK));
+	bound->ncolumns = bound->rel->type->natts;
+	rti = ddir_from_add_bound(cx->level, cx->from, bound);
+	for (int a = 1; a < bound->ncolumns; a++)
+	{
+		Node	   *value = (Node *) ddir_rel_var(rti - 1, bound->rel, a);
+
+		values = lappend(values, makeFuncExpr(asked, exprType(value),
+											  list_make2(value, ddir_rel_var(rti - 1, bound->rel,
+																			 bound->ncolumns)),
+											  exprCollation(value), InvalidOid,
+											  COERCE_EXPLICIT_CALL));
+	}
+	return values;
+}
+
 /*
  * The one row that these aggregates have over the rows of the query, as
- * another input; Vars of it.
+ * another input: its columns.
  */
 static List *
 add_row(ValueContext *cx, Query *query, List *aggs)
@@ -177,6 +315,9 @@ add_row(ValueContext *cx, Query *query, List *aggs)
 
 	query->targetList = aggregate_targets(aggs);
 	query->hasAggs = true;
+	if (!ddir_query_is_total((Node *) query) &&
+		ddir_vars_of_level((Node *) query, NULL, NIL) == NIL)
+		return add_row_with_error(cx, query);
 	bound = ddir_lower_bound(cx->level, cx->from, query, DDIR_LEVEL_SUBLINK, cx->guard);
 	rti = ddir_from_add_bound(cx->level, cx->from, bound);
 	for (int a = 1; a <= bound->ncolumns; a++)
@@ -237,45 +378,6 @@ static Expr *
 any_row(void)
 {
 	return bool_or((Expr *) makeBoolConst(true, false));
-}
-
-static Oid
-our_function(const char *name, int nargs, const Oid *args)
-{
-	return LookupFuncName(list_make2(makeString("ddir"), makeString(pstrdup(name))), nargs, args,
-						  false);
-}
-
-/* an aggregate of ours or the server's that takes any type and gives it back */
-static Expr *
-polymorphic_agg(Oid fnoid, Oid result, Expr *arg)
-{
-	Aggref	   *ref = (Aggref *) ddir_make_agg(fnoid, arg, NULL);
-
-	ref->aggtype = result;
-	ref->aggcollid = exprCollation((Node *) arg);
-	return (Expr *) ref;
-}
-
-/* whatever value there is; of one row, its */
-static Oid
-single_function(void)
-{
-	const Oid	any = ANYELEMENTOID;
-
-	return our_function("_single", 1, &any);
-}
-
-bool
-ddir_is_single_agg(Oid fnoid)
-{
-	return fnoid >= FirstNormalObjectId && fnoid == single_function();
-}
-
-static Expr *
-single_agg(Expr *arg)
-{
-	return polymorphic_agg(single_function(), exprType((Node *) arg), arg);
 }
 
 /* the value, or an error if it is one of several */

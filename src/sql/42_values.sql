@@ -13,3 +13,8 @@ CREATE FUNCTION ddir._only(anyelement, bigint) RETURNS anyelement
 	LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ddir_single_only';
 COMMENT ON FUNCTION ddir._only(anyelement, bigint) IS
 	'the value, or an error if it is one of several; internal';
+
+CREATE FUNCTION ddir._asked(anyelement, text) RETURNS anyelement
+	LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'ddir_single_asked';
+COMMENT ON FUNCTION ddir._asked(anyelement, text) IS
+	'the value, or the error that there is in its place; internal';

@@ -22,7 +22,7 @@ GRANT EXECUTE ON FUNCTION ddir._workers(), ddir._sources(), ddir._arrangements()
 
 -- Views compute with these as their owners.
 GRANT EXECUTE ON FUNCTION ddir._single(anyelement), ddir._take(anyelement, anyelement),
-	ddir._only(anyelement, bigint)
+	ddir._only(anyelement, bigint), ddir._asked(anyelement, text)
 	TO PUBLIC;
 
 -- ddir.check computes with these as the view's owner.

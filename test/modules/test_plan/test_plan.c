@@ -507,8 +507,13 @@ put_rel(StringInfo out, List *rels, const DdirRel *rel)
 		case DDIR_REL_UNION:
 			put_union(out, rels, rel);
 			break;
+		case DDIR_REL_ERRORS:
+			/* the query that is rendered raises them */
+			appendStringInfoString(out, "SELECT NULL::int4 AS c1, NULL::text AS c2 WHERE false");
+			break;
 		case DDIR_REL_NEGATE:
 		case DDIR_REL_THRESHOLD:
+		case DDIR_REL_VALID:
 			/* what is not there is not there: see put_union */
 			appendStringInfo(out, "SELECT * FROM r%d", position_of(rels, rel->input[0]));
 			break;
