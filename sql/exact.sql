@@ -81,6 +81,27 @@ CREATE MATERIALIZED VIEW extremes USING ddir AS
 	  FROM alike GROUP BY 1;
 CREATE MATERIALIZED VIEW distinct_args USING ddir AS
 	SELECT count(DISTINCT n), sum(DISTINCT n) AS sum, count(DISTINCT t) AS words FROM alike;
+CREATE MATERIALIZED VIEW distinct_shown USING ddir AS
+	SELECT id % 2 AS odd, array_to_string(array_agg(DISTINCT n), ' ') AS n, sum(DISTINCT n)::text AS sum,
+		   array_to_string(array_agg(DISTINCT t ORDER BY t DESC) FILTER (WHERE id > 1), ' ') COLLATE "C" AS t
+	  FROM alike GROUP BY 1;
+CREATE MATERIALIZED VIEW distinct_of_groups USING ddir AS
+	SELECT f::text, array_to_string(array_agg(DISTINCT n), ' ') AS n, avg(DISTINCT n)::text AS avg
+	  FROM alike GROUP BY f HAVING sum(DISTINCT n)::text <> '0';
+CREATE MATERIALIZED VIEW distinct_of_all USING ddir AS
+	SELECT (array_agg(DISTINCT n))[1]::text AS n, max((SELECT count(*) FROM groups)) AS of FROM alike;
+CREATE MATERIALIZED VIEW intersections USING ddir AS
+	SELECT d.t COLLATE "C" AS t, d.n::text FROM (SELECT t, n FROM alike WHERE id > 2 INTERSECT SELECT t, n FROM alike) AS d;
+CREATE MATERIALIZED VIEW intersections_all USING ddir AS
+	SELECT d.n::text FROM (SELECT n FROM alike WHERE id > 2 INTERSECT ALL SELECT n FROM alike WHERE id < 5) AS d;
+CREATE MATERIALIZED VIEW differences USING ddir AS
+	SELECT d.n::text FROM (SELECT n FROM alike EXCEPT SELECT n FROM alike WHERE id = 3) AS d;
+CREATE MATERIALIZED VIEW differences_all USING ddir AS
+	WITH w AS (SELECT n FROM alike)
+	SELECT d.n::text FROM (TABLE w EXCEPT ALL (SELECT n FROM alike WHERE id = 2 INTERSECT TABLE w)) AS d;
+CREATE MATERIALIZED VIEW unions_within USING ddir AS
+	SELECT d.n::text FROM ((SELECT n FROM alike UNION SELECT n FROM alike WHERE id > 3)
+		UNION ALL (SELECT n FROM alike EXCEPT SELECT n FROM alike WHERE id = 1) UNION ALL SELECT 7.70) AS d;
 \i :check_all
 UPDATE alike SET n = n * 1.0, t = upper(t), f = -f WHERE id IN (1, 3, 5);
 \i :check_all
@@ -92,6 +113,11 @@ SELECT * FROM group_text ORDER BY text;
 SELECT * FROM unions ORDER BY t, n;
 SELECT * FROM extremes ORDER BY odd;
 SELECT * FROM distinct_args;
+SELECT * FROM distinct_shown ORDER BY odd;
+SELECT * FROM distinct_of_groups ORDER BY f;
+SELECT * FROM intersections ORDER BY t, n;
+SELECT * FROM differences_all ORDER BY n;
+SELECT * FROM unions_within ORDER BY n;
 CREATE EXTENSION citext SCHEMA exact;
 CREATE TABLE words (id int PRIMARY KEY, w citext);
 INSERT INTO words SELECT i, (ARRAY['one', 'One', 'two', 'ONE', 'tWo', NULL])[i] FROM generate_series(1, 6) AS i;

@@ -11,7 +11,8 @@
  *	  of their images, where its ORDER BY leaves one open
  *	- of values that are equal and look different (1.0 and 1.00, 'a' and 'A' of
  *	  a collation that ignores case), the one with the least image is shown,
- *	  by GROUP BY, DISTINCT, UNION, min and max.  That of a group is the one of
+ *	  by GROUP BY, DISTINCT (in aggregates, too), UNION, INTERSECT, EXCEPT, min
+ *	  and max.  That of a group is the one of
  *	  the least row of all its keys.  Expressions over a group's key, which may
  *	  tell such values apart, are over that one
  *	- rows that LIMIT, OFFSET and DISTINCT ON count off, and those of a window,
@@ -22,8 +23,9 @@
  *	SELECT lower(a) FROM t GROUP BY a
  *	SELECT lower(ddir._first(a ORDER BY ddir._image(a))) FROM t GROUP BY a
  *
- * DISTINCT and UNION are a GROUP BY of all columns, around the query.  So is
- * what counts rows off:
+ * DISTINCT and UNION are a GROUP BY of all columns, around the query, INTERSECT
+ * and EXCEPT one of both sides, with counts.  What counts rows off is around the
+ * query, too:
  *
  *	SELECT a FROM t ORDER BY b LIMIT 3
  *	SELECT a FROM (SELECT a, b FROM t) ORDER BY b, ddir._image(a, b) LIMIT 3
@@ -46,10 +48,15 @@
 #include "nodes/value.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "parser/analyze.h"
 #include "parser/parse_func.h"
+#include "parser/parser.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "api/canonical.h"
@@ -57,10 +64,27 @@
 #include "plan/lowering.h"
 #include "rows/agg.h"
 
+static Query *canonical_query(Query *query);
+
 static List *
 our_name(const char *name)
 {
 	return list_make2(makeString("ddir"), makeString(pstrdup(name)));
+}
+
+static char *
+column_list(int n, const char *format)
+{
+	StringInfoData list;
+
+	initStringInfo(&list);
+	for (int i = 1; i <= n; i++)
+	{
+		if (i > 1)
+			appendStringInfoString(&list, ", ");
+		appendStringInfo(&list, format, i);
+	}
+	return list.data;
 }
 
 /*
@@ -251,6 +275,165 @@ show_groups(Query *query)
 	query->hasAggs = true;
 }
 
+/*
+ * DISTINCT in aggregates
+ */
+
+/* Values that are arrays would become a larger one. */
+static bool
+can_be_collected(Node *value)
+{
+	return !type_is_array(exprType(value)) && OidIsValid(get_array_type(exprType(value)));
+}
+
+static bool
+is_lossy_distinct(const Aggref *ref)
+{
+	ListCell   *lc;
+
+	foreach(lc, ref->args)
+	{
+		if (!can_be_collected((Node *) lfirst_node(TargetEntry, lc)->expr))
+			return false;
+	}
+	return ref->aggfnoid != F_COUNT_ANY && any_lossy(ref->aggdistinct, ref->args);
+}
+
+/* All values of a group in an array, for a query that is "levels" further in. */
+static Node *
+collect(const Aggref *like, Expr *value, int levels)
+{
+	Aggref	   *ref = (Aggref *) ddir_make_agg(F_ARRAY_AGG_ANYNONARRAY, copyObject(value),
+											   copyObject(like->aggfilter));
+
+	ref->aggtype = get_array_type(exprType((Node *) value));
+	ref->aggcollid = exprCollation((Node *) value);
+	IncrementVarSublevelsUp((Node *) ref, levels, 0);
+	return (Node *) ref;
+}
+
+/*
+ * agg(DISTINCT a) becomes
+ *
+ *	(SELECT agg(a ORDER BY a)
+ *	   FROM (SELECT ddir._first(a ORDER BY ddir._image(k, a)) AS a
+ *			   FROM (SELECT a, k FROM ROWS FROM (unnest(array_agg(a)), unnest(array_agg(k))) AS r (a, k)) AS u
+ *			  GROUP BY a) AS d)
+ *
+ * where array_agg is of the query around.  k are its keys where the different
+ * (keys, arguments) are maintained; what is recomputed knows the arguments only.
+ */
+static Node *
+show_distinct_arguments(Aggref *ref, List *keys)
+{
+	List	   *values = list_concat(arguments(ref), keys);
+	int			nargs = list_length(ref->args);
+	char	   *columns = column_list(list_length(values), "c%d");
+	StringInfoData sql;
+	Query	   *query;
+	Query	   *inner;
+	RangeTblEntry *rte;
+	SubLink    *link = makeNode(SubLink);
+	ListCell   *lc;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT true FROM (SELECT ");
+	for (int i = 1; i <= nargs; i++)
+		appendStringInfo(&sql, "%sddir._first(c%d ORDER BY ddir._image(%s%s%s)) AS c%d", i > 1 ? ", " : "", i,
+						 column_list(list_length(keys), "k%d"), keys ? ", " : "",
+						 column_list(nargs, "c%d"), i);
+	appendStringInfoString(&sql, " FROM (SELECT ");
+	foreach(lc, values)
+	{
+		int			i = foreach_current_index(lc);
+		Oid			collation = exprCollation(lfirst(lc));
+
+		appendStringInfo(&sql, "%sc%d", i ? ", " : "", i + 1);
+		if (OidIsValid(collation))
+			appendStringInfo(&sql, " COLLATE %s", generate_collation_name(collation));
+		appendStringInfo(&sql, " AS %c%d", i < nargs ? 'c' : 'k', i < nargs ? i + 1 : i + 1 - nargs);
+	}
+	appendStringInfoString(&sql, " FROM ROWS FROM (");
+	foreach(lc, values)
+		appendStringInfo(&sql, "%sunnest(NULL::%s)", foreach_current_index(lc) ? ", " : "",
+						 format_type_be(get_array_type(exprType(lfirst(lc)))));
+	appendStringInfo(&sql, ") AS r (%s)) AS u GROUP BY %s) AS d", columns, column_list(nargs, "c%d"));
+	query = parse_analyze_fixedparams(linitial_node(RawStmt, raw_parser(sql.data, RAW_PARSE_DEFAULT)),
+									  sql.data, NULL, 0, NULL);
+
+	inner = linitial_node(RangeTblEntry, linitial_node(RangeTblEntry, query->rtable)->subquery->rtable)->subquery;
+	rte = linitial_node(RangeTblEntry, inner->rtable);
+	foreach(lc, values)
+	{
+		RangeTblFunction *function = list_nth_node(RangeTblFunction, rte->functions,
+												   foreach_current_index(lc));
+
+		castNode(FuncExpr, function->funcexpr)->args = list_make1(collect(ref, lfirst(lc), 3));
+	}
+	/* the aggregate itself, over what is left */
+	ref->aggorder = ref->aggdistinct;
+	ref->aggdistinct = NIL;
+	ref->aggfilter = NULL;
+	foreach(lc, ref->args)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		tle->expr = (Expr *) makeVar(1, foreach_current_index(lc) + 1, exprType((Node *) tle->expr),
+									 exprTypmod((Node *) tle->expr), exprCollation((Node *) tle->expr), 0);
+	}
+	linitial_node(TargetEntry, query->targetList)->expr = (Expr *) ref;
+	query->hasAggs = true;
+	link->subLinkType = EXPR_SUBLINK;
+	link->subselect = (Node *) query;
+	link->location = -1;
+	return (Node *) link;
+}
+
+typedef struct DistinctContext
+{
+	List	   *keys;
+	bool		found;
+} DistinctContext;
+
+static Node *
+distinct_mutator(Node *node, void *arg)
+{
+	DistinctContext *cx = arg;
+
+	if (node == NULL || IsA(node, SubLink))
+		return node;
+	if (IsA(node, Aggref))
+	{
+		Aggref	   *ref = (Aggref *) node;
+
+		if (ref->agglevelsup > 0 || ref->aggdistinct == NIL || !is_lossy_distinct(ref))
+			return node;
+		cx->found = true;
+		return show_distinct_arguments(copyObject(ref),
+									   ddir_agg_needs_distinct(ref) ? cx->keys : NIL);
+	}
+	return expression_tree_mutator(node, distinct_mutator, arg);
+}
+
+/* Keys matter only if they look different within a group. */
+static void
+show_distinct_of_aggregates(Query *query)
+{
+	DistinctContext cx = {NIL, false};
+	ListCell   *lc;
+
+	if (query->groupClause != NIL && query->groupingSets == NIL &&
+		any_lossy(query->groupClause, query->targetList))
+		foreach(lc, get_sortgrouplist_exprs(query->groupClause, query->targetList))
+	{
+		if (can_be_collected(lfirst(lc)))
+			cx.keys = lappend(cx.keys, lfirst(lc));
+	}
+	query->targetList = (List *) distinct_mutator((Node *) query->targetList, &cx);
+	query->havingQual = distinct_mutator(query->havingQual, &cx);
+	query->hasSubLinks = query->hasSubLinks || cx.found;
+}
+
 /* SELECT all columns FROM (query) GROUP BY them, by these clauses, and show them. */
 static Query *
 group_around(Query *query, List *clauses)
@@ -280,18 +463,107 @@ show_distinct(Query *query)
 	return group_around(query, clauses);
 }
 
-/* A UNION above these keeps one of equal rows; they need not. */
-static void
-keep_all(Node *node)
+/*
+ * Set operations
+ */
+
+static bool
+is_lossy_operation(const SetOperationStmt *op)
+{
+	ListCell   *lc;
+
+	foreach(lc, op->groupClauses)
+	{
+		int			i = foreach_current_index(lc);
+		Node	   *column = (Node *) makeNullConst(list_nth_oid(op->colTypes, i), -1,
+													list_nth_oid(op->colCollations, i));
+
+		if (ddir_equality_is_lossy(column, lfirst_node(SortGroupClause, lc)->eqop))
+			return true;
+	}
+	return false;
+}
+
+static int
+leftmost(Node *node)
+{
+	while (IsA(node, SetOperationStmt))
+		node = ((SetOperationStmt *) node)->larg;
+	return castNode(RangeTblRef, node)->rtindex;
+}
+
+/*
+ * An operand as a query of its own, in the place of a subquery of the one that
+ * the operation is of.
+ */
+static Query *
+operand(const Query *query, Node *node)
+{
+	RangeTblEntry *rte = rt_fetch(leftmost(node), query->rtable);
+	SetOperationStmt *op = (SetOperationStmt *) node;
+	Query	   *result;
+	ListCell   *lc;
+
+	if (IsA(node, RangeTblRef))
+		return copyObject(rte->subquery);
+	result = makeNode(Query);
+	result->commandType = CMD_SELECT;
+	result->querySource = query->querySource;
+	result->canSetTag = true;
+	result->rtable = copyObject(query->rtable);
+	result->setOperations = (Node *) copyObject(op);
+	result->jointree = makeFromExpr(NIL, NULL);
+	/* nothing in the operands is of the level of the operation but WITH */
+	IncrementVarSublevelsUp((Node *) result, 1, 0);
+	foreach(lc, op->colTypes)
+	{
+		int			i = foreach_current_index(lc);
+		Var		   *var = makeVar(leftmost(node), i + 1, lfirst_oid(lc),
+								  list_nth_int(op->colTypmods, i),
+								  list_nth_oid(op->colCollations, i), 0);
+
+		result->targetList = lappend(result->targetList,
+									 makeTargetEntry((Expr *) var, i + 1, psprintf("c%d", i + 1), false));
+	}
+	return canonical_query(result);
+}
+
+/*
+ * What stands below an operation of another kind becomes an operand of it that
+ * is a query.  A UNION above others keeps one of equal rows; they need not.
+ */
+static Node *
+take_apart(Query *query, Node *node, const SetOperationStmt *top)
 {
 	SetOperationStmt *op = (SetOperationStmt *) node;
+	RangeTblEntry *rte;
+	RangeTblRef *ref;
 
-	if (!IsA(node, SetOperationStmt) || op->op != SETOP_UNION)
-		return;
-	op->all = true;
-	op->groupClauses = NIL;
-	keep_all(op->larg);
-	keep_all(op->rarg);
+	if (!IsA(node, SetOperationStmt))
+		return node;
+	if (op->op == SETOP_UNION && (op->all || !top->all) &&
+		equal(op->colTypes, top->colTypes) && equal(op->colCollations, top->colCollations))
+	{
+		op->larg = take_apart(query, op->larg, top);
+		op->rarg = take_apart(query, op->rarg, top);
+		if (op != top)
+		{
+			op->all = true;
+			op->groupClauses = NIL;
+		}
+		return node;
+	}
+	rte = makeNode(RangeTblEntry);
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = operand(query, node);
+	rte->eref = makeAlias("operand", NIL);
+	for (int i = 0; i < list_length(op->colTypes); i++)
+		rte->eref->colnames = lappend(rte->eref->colnames, makeString(psprintf("c%d", i + 1)));
+	/* the query's own columns may be those of the leftmost operand */
+	ref = makeNode(RangeTblRef);
+	ref->rtindex = leftmost(node);
+	lfirst(list_nth_cell(query->rtable, ref->rtindex - 1)) = rte;
+	return (Node *) ref;
 }
 
 static Query *
@@ -299,23 +571,137 @@ show_union(Query *query)
 {
 	SetOperationStmt *op = castNode(SetOperationStmt, query->setOperations);
 	List	   *clauses = op->groupClauses;
-	bool		lossy = false;
 	ListCell   *lc;
 
+	(void) take_apart(query, (Node *) op, op);
+	if (op->all || !is_lossy_operation(op))
+		return query;
 	foreach(lc, clauses)
 	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		TargetEntry *tle = list_nth_node(TargetEntry, query->targetList,
-										 foreach_current_index(lc));
-
-		clause->tleSortGroupRef = tle->resno;
-		lossy = lossy || ddir_equality_is_lossy((Node *) tle->expr, clause->eqop);
+		lfirst_node(SortGroupClause, lc)->tleSortGroupRef =
+			list_nth_node(TargetEntry, query->targetList, foreach_current_index(lc))->resno;
 	}
-	if (!lossy)
-		return query;
-	keep_all((Node *) op);
+	op->all = true;
+	op->groupClauses = NIL;
 	query->sortClause = NIL;
 	return group_around(query, clauses);
+}
+
+/* "SELECT c1, ..." of nothing, with the columns of this query */
+static void
+append_stand_in(StringInfo sql, const Query *query, const char *alias)
+{
+	int			i = 0;
+	ListCell   *lc;
+
+	appendStringInfoString(sql, "(SELECT ");
+	foreach(lc, query->targetList)
+	{
+		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+
+		if (!lfirst_node(TargetEntry, lc)->resjunk)
+			appendStringInfo(sql, "%sNULL::%s AS c%d", i ? ", " : "",
+							 format_type_with_typemod(exprType(expr), exprTypmod(expr)), i + 1);
+		i++;
+	}
+	appendStringInfo(sql, ") AS %s", alias);
+}
+
+static void
+append_side(StringInfo sql, const SetOperationStmt *op, const Query *query, const char *alias,
+			bool left)
+{
+	ListCell   *lc;
+
+	appendStringInfo(sql, "SELECT %s AS is_left", left ? "true" : "false");
+	foreach(lc, op->colTypes)
+	{
+		int			i = foreach_current_index(lc);
+		Oid			collation = list_nth_oid(op->colCollations, i);
+
+		appendStringInfo(sql, ", (c%d::%s)", i + 1, format_type_be(lfirst_oid(lc)));
+		if (OidIsValid(collation))
+			appendStringInfo(sql, " COLLATE %s", generate_collation_name(collation));
+		appendStringInfo(sql, " AS c%d", i + 1);
+	}
+	appendStringInfoString(sql, " FROM ");
+	append_stand_in(sql, query, alias);
+}
+
+/* Put the query in the place of the subquery of that name. */
+static bool
+put_in_place(Query *query, const char *alias, Query *with, int depth)
+{
+	ListCell   *lc;
+
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind != RTE_SUBQUERY)
+			continue;
+		if (rte->alias && strcmp(rte->alias->aliasname, alias) == 0)
+		{
+			IncrementVarSublevelsUp((Node *) with, depth, 1);
+			rte->subquery = with;
+			return true;
+		}
+		if (put_in_place(rte->subquery, alias, with, depth + 1))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * INTERSECT and EXCEPT: the rows of both sides are grouped and counted.  What is
+ * shown of a group is its least row; with ALL the least one of the left.
+ */
+static Query *
+show_difference(Query *query)
+{
+	SetOperationStmt *op = castNode(SetOperationStmt, query->setOperations);
+	bool		except = op->op == SETOP_EXCEPT;
+	int			n = list_length(op->colTypes);
+	Query	   *side[2];
+	char	   *columns = column_list(n, "c%d");
+	StringInfoData sql;
+	Query	   *result;
+	ListCell   *lc;
+
+	if (!is_lossy_operation(op))
+		return query;
+	side[0] = operand(query, op->larg);
+	side[1] = operand(query, op->rarg);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT %s FROM (SELECT ", columns);
+	for (int i = 1; i <= n; i++)
+		appendStringInfo(&sql, "ddir._first(c%d ORDER BY ddir._image(%s))%s AS c%d, ", i, columns,
+						 op->all ? " FILTER (WHERE is_left)" : "", i);
+	appendStringInfoString(&sql, "count(*) FILTER (WHERE is_left) AS n_left, "
+						   "count(*) FILTER (WHERE NOT is_left) AS n_right FROM (");
+	append_side(&sql, op, side[0], "ddir_left", true);
+	appendStringInfoString(&sql, " UNION ALL ");
+	append_side(&sql, op, side[1], "ddir_right", false);
+	appendStringInfo(&sql, ") AS both_sides GROUP BY %s) AS counted", column_list(n, "both_sides.c%d"));
+	if (op->all)
+		appendStringInfo(&sql, ", LATERAL generate_series(1, %s)",
+						 except ? "n_left - n_right" : "least(n_left, n_right)");
+	else
+		appendStringInfo(&sql, " WHERE n_left > 0 AND n_right %s 0", except ? "=" : ">");
+
+	result = parse_analyze_fixedparams(linitial_node(RawStmt, raw_parser(sql.data, RAW_PARSE_DEFAULT)),
+									   sql.data, NULL, 0, NULL);
+	if (!put_in_place(result, "ddir_left", side[0], 0) ||
+		!put_in_place(result, "ddir_right", side[1], 0))
+		elog(ERROR, "the sides of a set operation have no place");
+	result->cteList = query->cteList;
+	result->hasRecursive = query->hasRecursive;
+	foreach(lc, result->targetList)
+	{
+		lfirst_node(TargetEntry, lc)->resname =
+			list_nth_node(TargetEntry, query->targetList, foreach_current_index(lc))->resname;
+	}
+	return result;
 }
 
 /*
@@ -409,8 +795,6 @@ hide_columns(Query *query, int nvisible)
 		tle->resjunk = tle->resno > nvisible;
 	}
 }
-
-static Query *canonical_query(Query *query);
 
 static Query *
 count_off(Query *query)
@@ -534,16 +918,19 @@ canonical_query(Query *query)
 	if (query->groupClause != NIL && query->groupingSets == NIL)
 	{
 		ddir_flatten_groups(query);
+		if (query->hasAggs)
+			show_distinct_of_aggregates(query);
 		if (any_lossy(query->groupClause, query->targetList))
 			show_groups(query);
 	}
+	else if (query->hasAggs)
+		show_distinct_of_aggregates(query);
 	if (query->distinctClause != NIL && any_lossy(query->distinctClause, query->targetList))
 		return show_distinct(query);
-	if (query->setOperations && IsA(query->setOperations, SetOperationStmt) &&
-		((SetOperationStmt *) query->setOperations)->op == SETOP_UNION &&
-		!((SetOperationStmt *) query->setOperations)->all)
-		return show_union(query);
-	return query;
+	if (query->setOperations == NULL)
+		return query;
+	return castNode(SetOperationStmt, query->setOperations)->op == SETOP_UNION ?
+		show_union(query) : show_difference(query);
 }
 
 static Node *

@@ -47,7 +47,8 @@ typedef struct DdirFreshness
 	DdirHydrationPhase phase;
 	uint64		rows_done;
 	uint64		rows_total;
-	bool		unlooked;		/* its definition is locked, and may have changed */
+	bool		unlooked;		/* its definition is locked, and may have
+								 * changed */
 	int			sqlstate;
 	char		reason[DDIR_REASON_LEN];
 	char		message[DDIR_REASON_LEN];	/* NO_MAINTAINER: the hint */

@@ -40,8 +40,8 @@ typedef struct DdirMaintained
 	MemoryContext cxt;			/* of all that follows but flow and target */
 	DdirLowered *lowered;		/* NULL: refused */
 	char	   *plan;			/* as text, to notice changes */
-	uint64		version;		/* of the definitions of what it reads, and its
-								 * own */
+	uint64		version;		/* of the definitions of what it reads, and
+								 * its own */
 	int			depth;			/* 0: reads base tables only */
 	DdirFlow   *flow;			/* NULL: not in the graph */
 	DdirTarget *target;
