@@ -125,7 +125,7 @@ struct DdirCuts
 	Ref		   *ref;			/* in scratch */
 };
 
-/* How images of a shape become those that are delivered; in the feeds' context. */
+/* How images of a shape become those that are delivered. */
 typedef struct DdirShape
 {
 	struct DdirShape *next;		/* of the same table */
@@ -601,12 +601,11 @@ type_of_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
 static DdirShape *
 make_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
 {
-	MemoryContext old = MemoryContextSwitchTo(from->cxt);
 	DdirTracked *t = f->into;
+	MemoryContext old = MemoryContextSwitchTo(from->relid == t->relid ? t->cxt : from->cxt);
 	DdirShape  *s = palloc0(sizeof(DdirShape));
 
 	s->shape = shape;
-	s->next = f->shape;
 	s->type = type_of_shape(from, f, shape);
 	s->as_is = s->type && f->att == NULL && t->used == NULL &&
 		ddir_chunk_shape(t->type) == shape;
@@ -635,22 +634,27 @@ make_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
 
 /*
  * A transaction that alters a table has images of both of its shapes, so all
- * that were seen are kept, the last one first.
+ * that were seen are kept, the last one first; of a tracked table itself, for
+ * as long as it is tracked, as altering it makes its feeds anew.
  */
 static DdirShape *
-find_shape(const DdirFeeds *from, const DdirFeed *f, uint32 shape)
+find_shape(const DdirFeeds *from, DdirFeed *f, uint32 shape)
 {
-	for (DdirShape **p = &((DdirFeed *) f)->shape; *p != NULL; p = &(*p)->next)
-	{
-		DdirShape  *s = *p;
+	DdirShape **first = from->relid == f->into->relid ? &f->into->shapes : &f->shapes;
+	DdirShape  *s;
 
+	for (DdirShape **p = first; *p != NULL; p = &(*p)->next)
+	{
+		s = *p;
 		if (s->shape != shape)
 			continue;
 		*p = s->next;
-		s->next = f->shape;
-		return s;
+		s->next = *first;
+		return *first = s;
 	}
-	return make_shape(from, f, shape);
+	s = make_shape(from, f, shape);
+	s->next = *first;
+	return *first = s;
 }
 
 /* Pack an unpacked row as one of the tracked relation. */

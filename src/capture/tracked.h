@@ -53,6 +53,7 @@ typedef struct DdirTracked
 	int			nbelow;			/* its partitions of all levels, by OID */
 	Oid		   *below;
 	uint64		mark;			/* of that state of the tree (meta/tree.h) */
+	struct DdirShape *shapes;	/* of its own images (cuts.c) */
 	uint32		run;			/* where its run was in the trays */
 	/* the open tray */
 	uint64		tray;			/* the last tray with rows of it */
@@ -69,6 +70,7 @@ typedef struct DdirFeed
 								 * attribute, from 0 (-1: none); NULL: the
 								 * same */
 	struct DdirShape *shape;	/* of the images read last (cuts.c) */
+	struct DdirShape *shapes;	/* of all, if the table is not "into" */
 } DdirFeed;
 
 typedef struct DdirFeeds
