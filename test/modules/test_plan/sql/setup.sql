@@ -19,6 +19,8 @@ CREATE FUNCTION ddir._take(anyelement, anyelement) RETURNS anyelement
 CREATE AGGREGATE ddir._single(anyelement) (SFUNC = ddir._take, STYPE = anyelement);
 CREATE FUNCTION ddir._only(anyelement, bigint) RETURNS anyelement
   LANGUAGE c IMMUTABLE AS :'lib', 'ddir_single_only';
+CREATE FUNCTION ddir._asked(anyelement, text) RETURNS anyelement
+  LANGUAGE c IMMUTABLE AS :'lib', 'ddir_single_asked';
 
 CREATE TABLE customers (id int PRIMARY KEY, name text, region text, note json, place point);
 CREATE TABLE orders (id bigint PRIMARY KEY, customer int, amount numeric, day date,
