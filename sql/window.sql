@@ -163,6 +163,19 @@ SELECT ddir.wait('v_overflow');
 UPDATE w SET n = n - 29000;
 \i test/sql/check_all.sql
 TABLE v_overflow ORDER BY id;
+CREATE TABLE large (id int, n numeric, p numeric(10, 2));
+INSERT INTO large SELECT i, i, i FROM generate_series(1, 4) i;
+CREATE MATERIALIZED VIEW v_large USING ddir AS SELECT id, sum(n) OVER (ORDER BY id ROWS 1 PRECEDING) AS n FROM large;
+CREATE MATERIALIZED VIEW v_scaled USING ddir AS SELECT id, sum(p) OVER (ORDER BY id ROWS 1 PRECEDING) AS p FROM large;
+\i test/sql/check_all.sql
+SELECT n, split_part(v, ': ', 2) AS how FROM (VALUES ('v_large'), ('v_scaled')) n (n), regexp_split_to_table(ddir.explain(n::regclass), E'\n') v WHERE v LIKE 'window%' ORDER BY n;
+INSERT INTO large VALUES (5, 9e131071, 0), (6, 9e131071, 99999999.99);
+SELECT ddir.wait('v_large');
+SELECT ddir.wait('v_scaled') IS NOT NULL;
+DELETE FROM large WHERE id = 5;
+\i test/sql/check_all.sql
+TABLE v_scaled ORDER BY id;
+DROP TABLE large CASCADE;
 
 -- how it is done
 SELECT split_part(ddir.explain('v_first'), E'\n\n', 1) AS plan;

@@ -114,6 +114,13 @@ is_flat(DdirAccumKind kind)
 	}
 }
 
+/* A numeric(p, s): no sum of some of them overflows, as one of any could. */
+static bool
+is_bounded(const Node *arg)
+{
+	return exprTypmod(arg) >= 0;
+}
+
 static bool
 is_running(const WindowClause *frame)
 {
@@ -223,7 +230,8 @@ place_kind(const WindowClause *frame, const WindowFunc *f, PlaceKind *kind)
 	*kind = is_moving(frame, &lo, &hi) ? PLACE_MOVING : PLACE_RUNNING;
 	/* none of these can raise an error, for which there would be no place */
 	if (*kind == PLACE_MOVING)
-		return is_flat(final->kind) || final->kind == DDIR_ACCUM_NUMERIC;
+		return is_flat(final->kind) ||
+			(final->kind == DDIR_ACCUM_NUMERIC && is_bounded(linitial(f->args)));
 	return is_flat(final->kind) && is_running(frame);
 }
 
