@@ -17,6 +17,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/timestamp.h"
 
 #include "api/api.h"
 #include "base/compat.h"
@@ -40,11 +41,12 @@ require_administrator(void)
 					   get_database_name(MyDatabaseId));
 }
 
-/* As far as it goes: views that cannot become current stop where they are. */
+/* For so long as all may take; views that cannot become current stop where they are. */
 static void
 drain(void)
 {
 	XLogRecPtr	target = ddir_freshness_target();
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), DRAIN_MS);
 	ListCell   *lc;
 
 	foreach(lc, ddir_view_list())
@@ -53,7 +55,8 @@ drain(void)
 		char	   *why;
 
 		if (ddir_freshness_servable(lfirst_oid(lc), &why))
-			ddir_freshness_await(list_make1_oid(lfirst_oid(lc)), target, DRAIN_MS, true, &f);
+			ddir_freshness_await(list_make1_oid(lfirst_oid(lc)), target,
+								 TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end), true, &f);
 	}
 }
 

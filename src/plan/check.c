@@ -38,12 +38,12 @@ static const DdirRefusalKind kinds[] = {
 		"Define the view by a SELECT."
 	},
 	[DDIR_REFUSE_LIMIT] = {
-		"limit", UNSUPPORTED, "LIMIT or OFFSET by what is no constant",
+		"limit", UNSUPPORTED, "a LIMIT or OFFSET that is not a constant",
 		"It has %s.",
 		"Write the number as a constant, or count rows off by row_number()."
 	},
 	[DDIR_REFUSE_WINDOW] = {
-		"window_frame", UNSUPPORTED, "a window frame by what is no constant",
+		"window_frame", UNSUPPORTED, "a window frame whose offset is not a constant",
 		"It has %s.",
 		"Write the frame's offset as a constant."
 	},
@@ -173,7 +173,7 @@ static const DdirRefusalKind kinds[] = {
 		"Keep the rows in a table of access method heap."
 	},
 	[DDIR_REFUSE_RELATION] = {
-		"relation", UNSUPPORTED, "a relation that is no table",
+		"relation", UNSUPPORTED, "a relation that is not a table",
 		"It reads %s, which is neither a table nor a view.",
 		"Use a table."
 	},

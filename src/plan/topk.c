@@ -203,7 +203,7 @@ row_count(DdirLevel *level, Node *expr, int64 none, const char *name)
 	value = (Const *) ddir_lower_fold(level, (Expr *) copyObject(expr));
 	if (!IsA(value, Const))
 		ddir_refuse_query(level->run->refusal, DDIR_REFUSE_LIMIT,
-						  psprintf("%s by what is no constant", name));
+						  psprintf("a %s that is not a constant", name));
 	if (value->constisnull)
 		return none;
 	if (DatumGetInt64(value->constvalue) < 0)

@@ -588,7 +588,7 @@ frame_offset(DdirLevel *level, Node *offset)
 	offset = (Node *) ddir_lower_fold(level, (Expr *) offset);
 	if (!IsA(offset, Const))
 		ddir_refuse_query(level->run->refusal, DDIR_REFUSE_WINDOW,
-						  "a window frame by what is no constant");
+						  "a window frame whose offset is not a constant");
 	return offset;
 }
 
