@@ -145,7 +145,7 @@ ddir_tree_map(TupleDesc root, int natts, TupleDesc partition)
 			map[i] = find_column(partition, TupleDescAttr(root, i), i);
 			same = same && map[i] == i;
 		}
-		else if (i >= root->natts)
+		else if (i >= root->natts || i >= partition->natts)
 			same = false;
 	}
 	if (!same)
