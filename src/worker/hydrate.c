@@ -881,6 +881,7 @@ run_step(DdirMaintainer *m)
 		ListCell   *cell;
 
 		ddir_flow_start(v->flow);
+		DDIR_DEBUG_POINT(psprintf("load-%s", v->name));
 		foreach(cell, v->flow->loads)
 		{
 			DdirLoad   *load = lfirst(cell);
@@ -1074,10 +1075,19 @@ compute(DdirMaintainer *m)
 		v->alone = v->alone || (list_length(views) > 1 && !later);
 	}
 	end_hydration(m);
-	if (list_length(views) == 1 && !later)
-		ddir_views_suspend(m, linitial(views), sqlstate, message, "its hydration failed");
 	if (graph_ran)
+	{
+		/* nothing of it can be touched before it has been replaced */
 		m->broken = MemoryContextStrdup(m->cxt, "the hydration of a view failed");
+		if (list_length(views) == 1 && !later)
+		{
+			m->broken_by = ((DdirMaintained *) linitial(views))->view;
+			m->broken_sqlstate = sqlstate;
+			m->broken_message = MemoryContextStrdup(m->cxt, message);
+		}
+	}
+	else if (list_length(views) == 1 && !later)
+		ddir_views_suspend(m, linitial(views), sqlstate, message, "its hydration failed");
 }
 
 /*

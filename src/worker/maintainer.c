@@ -140,10 +140,11 @@ create_graph(DdirMaintainer *m)
 													   ALLOCSET_DEFAULT_SIZES), m->graph);
 }
 
-/* All dataflows are lost; hydrate everything again. */
+/* All dataflows are lost; hydrate everything again, but who is to blame. */
 static void
 recreate_graph(DdirMaintainer *m)
 {
+	DdirMaintained *v = OidIsValid(m->broken_by) ? ddir_views_find(m, m->broken_by) : NULL;
 	char	   *reason = psprintf("the dataflow failed: %s", m->broken);
 
 	ereport(LOG,
@@ -153,6 +154,12 @@ recreate_graph(DdirMaintainer *m)
 	MemoryContextDelete(ddir_share_context(m->share));
 	m->graph = NULL;
 	create_graph(m);
+	if (v)
+		ddir_views_suspend(m, v, m->broken_sqlstate, m->broken_message, "its hydration failed");
+	if (m->broken_message)
+		pfree(m->broken_message);
+	m->broken_message = NULL;
+	m->broken_by = InvalidOid;
 	pfree(m->broken);
 	m->broken = NULL;
 }

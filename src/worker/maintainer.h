@@ -117,6 +117,10 @@ typedef struct DdirMaintainer
 	volatile uint32 *stepping;	/* view at work on (store/stepping.h) */
 	bool		leaving;
 	char	   *broken;			/* the graph is unusable: why */
+	Oid			broken_by;		/* the view that did it when it was hydrated
+								 * alone, or InvalidOid; and by what error */
+	int			broken_sqlstate;
+	char	   *broken_message;
 } DdirMaintainer;
 
 /* views.c */
