@@ -60,9 +60,8 @@ typedef struct Grouping
 	DdirRel    *reduced;
 } Grouping;
 
-/* The position of a node that is "depth" subqueries inside, or -1. */
-static int
-find_equal(List *list, Node *node, int depth)
+int
+ddir_find_equal(List *list, Node *node, int depth)
 {
 	ListCell   *lc;
 
@@ -87,11 +86,10 @@ find_equal(List *list, Node *node, int depth)
  * What is grouped by, and what is aggregated
  */
 
-/* Add it as the query itself would have it. */
-static List *
-add_once(List *list, Node *node, int depth)
+List *
+ddir_add_once(List *list, Node *node, int depth)
 {
-	if (find_equal(list, node, depth) >= 0)
+	if (ddir_find_equal(list, node, depth) >= 0)
 		return list;
 	node = copyObject(node);
 	IncrementVarSublevelsUp(node, -depth, depth);
@@ -103,7 +101,7 @@ collect_walker(Node *node, void *arg)
 {
 	Grouping   *g = arg;
 
-	if (node == NULL || find_equal(g->exprs, node, g->depth) >= 0)
+	if (node == NULL || ddir_find_equal(g->exprs, node, g->depth) >= 0)
 		return false;
 	if (IsA(node, Query))
 	{
@@ -114,17 +112,17 @@ collect_walker(Node *node, void *arg)
 	}
 	if (IsA(node, Aggref) && (int) ((Aggref *) node)->agglevelsup == g->depth)
 	{
-		g->aggs = add_once(g->aggs, node, g->depth);
+		g->aggs = ddir_add_once(g->aggs, node, g->depth);
 		return false;
 	}
 	if (IsA(node, GroupingFunc) && (int) ((GroupingFunc *) node)->agglevelsup == g->depth)
 	{
-		g->groupings = add_once(g->groupings, node, g->depth);
+		g->groupings = ddir_add_once(g->groupings, node, g->depth);
 		return false;
 	}
 	if (IsA(node, Var) && (int) ((Var *) node)->varlevelsup == g->depth)
 	{
-		g->determined = add_once(g->determined, node, g->depth);
+		g->determined = ddir_add_once(g->determined, node, g->depth);
 		return false;
 	}
 	return expression_tree_walker(node, collect_walker, arg);
@@ -215,7 +213,7 @@ collect_var(Var *var, void *arg)
 {
 	List	  **vars = arg;
 
-	if (find_equal(*vars, (Node *) var, 0) < 0)
+	if (ddir_find_equal(*vars, (Node *) var, 0) < 0)
 		*vars = lappend(*vars, var);
 }
 
@@ -231,7 +229,7 @@ number_var(Var *var, void *arg)
 {
 	NumberContext *cx = arg;
 
-	return (Node *) ddir_rel_var(0, cx->rel, cx->offset + find_equal(cx->vars, (Node *) var, 0) + 1);
+	return (Node *) ddir_rel_var(0, cx->rel, cx->offset + ddir_find_equal(cx->vars, (Node *) var, 0) + 1);
 }
 
 static DdirGroupKey *
@@ -513,21 +511,21 @@ above_mutator(Node *node, void *arg)
 		g->depth--;
 		return node;
 	}
-	i = find_equal(g->exprs, node, g->depth);
+	i = ddir_find_equal(g->exprs, node, g->depth);
 	if (i < 0 && IsA(node, Var) && (int) ((Var *) node)->varlevelsup == g->depth)
 	{
-		i = find_equal(g->determined, node, g->depth);
+		i = ddir_find_equal(g->determined, node, g->depth);
 		at = list_length(g->exprs);
 	}
 	else if (i < 0 && IsA(node, Aggref) && (int) ((Aggref *) node)->agglevelsup == g->depth)
 	{
-		i = find_equal(g->aggs, node, g->depth);
+		i = ddir_find_equal(g->aggs, node, g->depth);
 		at = list_length(g->exprs) + list_length(g->determined);
 	}
 	else if (i < 0 && IsA(node, GroupingFunc) &&
 			 (int) ((GroupingFunc *) node)->agglevelsup == g->depth)
 	{
-		i = find_equal(g->groupings, node, g->depth);
+		i = ddir_find_equal(g->groupings, node, g->depth);
 		at = list_length(g->exprs) + list_length(g->determined) + list_length(g->aggs);
 	}
 	if (i < 0)

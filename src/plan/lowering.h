@@ -333,6 +333,11 @@ extern void ddir_lower_functions(DdirLevel *level, int rti, DdirFrom *from, bool
 extern List *ddir_lower_srfs(DdirLevel *level, DdirFrom *from, List *exprs);
 
 /* group.c */
+/* the position in the list of a node that is "depth" subqueries inside, or -1 */
+extern int	ddir_find_equal(List *list, Node *node, int depth);
+
+/* add it, as the query itself would have it, if it is not there */
+extern List *ddir_add_once(List *list, Node *node, int depth);
 extern DdirRel *ddir_lower_group(DdirLevel *level, DdirFrom *from);
 
 /* setop.c */

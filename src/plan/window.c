@@ -165,42 +165,10 @@ ddir_query_is_window(const Query *query)
  * What the bottom computes
  */
 
-static bool
-has_window_func(Node *node)
-{
-	return contain_window_function(node);
-}
-
-static int
-find(List *list, Node *node, int depth)
-{
-	ListCell   *lc;
-
-	foreach(lc, list)
-	{
-		Node	   *each = lfirst(lc);
-
-		if (nodeTag(each) != nodeTag(node))
-			continue;
-		if (depth > 0)
-		{
-			each = copyObject(each);
-			IncrementVarSublevelsUp(each, depth, 0);
-		}
-		if (equal(each, node))
-			return foreach_current_index(lc);
-	}
-	return -1;
-}
-
 static void
 add_column(Split *s, Node *node, int depth)
 {
-	if (find(s->columns, node, depth) >= 0)
-		return;
-	node = copyObject(node);
-	IncrementVarSublevelsUp(node, -depth, depth);
-	s->columns = lappend(s->columns, node);
+	s->columns = ddir_add_once(s->columns, node, depth);
 }
 
 /* Does it mention nothing that rows could give? */
@@ -208,7 +176,7 @@ static bool
 is_constant(Node *node)
 {
 	return !contain_vars_of_level(node, 0) && !contain_agg_clause(node) &&
-		!checkExprHasSubLink(node) && !has_window_func(node) && !expression_returns_set(node);
+		!checkExprHasSubLink(node) && !contain_window_function(node) && !expression_returns_set(node);
 }
 
 static void
@@ -222,7 +190,7 @@ add_argument(Split *s, Node *expr)
 static bool
 is_piece(Split *s, Node *node)
 {
-	if (find(s->groups, node, s->depth) >= 0)
+	if (ddir_find_equal(s->groups, node, s->depth) >= 0)
 		return true;
 	if (IsA(node, Var))
 		return (int) ((Var *) node)->varlevelsup == s->depth;
@@ -257,7 +225,7 @@ add_func(Split *s, WindowFunc *f)
 {
 	ListCell   *lc;
 
-	if (find(s->funcs, (Node *) f, 0) >= 0)
+	if (ddir_find_equal(s->funcs, (Node *) f, 0) >= 0)
 		return;
 	f = copyObject(f);
 	s->funcs = lappend(s->funcs, f);
@@ -300,7 +268,7 @@ pieces_walker(Node *node, void *arg)
 static bool
 is_whole(TargetEntry *tle)
 {
-	return !has_window_func((Node *) tle->expr) && !expression_returns_set((Node *) tle->expr) &&
+	return !contain_window_function((Node *) tle->expr) && !expression_returns_set((Node *) tle->expr) &&
 		!is_constant((Node *) tle->expr);
 }
 
@@ -408,7 +376,7 @@ argument(Split *s, Query *query, Expr *arg, Expr *filter)
 {
 	if (IsA(arg, Const))
 		return arg;
-	return column(query, find(s->columns, (Node *) guarded_argument(arg, filter), 0));
+	return column(query, ddir_find_equal(s->columns, (Node *) guarded_argument(arg, filter), 0));
 }
 
 /* A window's clauses, over the columns of the query that it gets. */
@@ -423,7 +391,7 @@ moved_clauses(Split *s, List *clauses)
 		SortGroupClause *clause = copyObject(lfirst_node(SortGroupClause, lc));
 		Node	   *expr = get_sortgroupclause_expr(clause, s->query->targetList);
 
-		clause->tleSortGroupRef = find(s->columns, expr, 0) + 1;
+		clause->tleSortGroupRef = ddir_find_equal(s->columns, expr, 0) + 1;
 		result = lappend(result, clause);
 	}
 	return result;
@@ -458,7 +426,7 @@ make_window(Split *s, Query *below, WindowClause *of, int *place)
 		}
 		moved->args = args;
 		if (f->aggfilter)
-			moved->aggfilter = column(query, find(s->columns, (Node *) f->aggfilter, 0));
+			moved->aggfilter = column(query, ddir_find_equal(s->columns, (Node *) f->aggfilter, 0));
 		moved->winref = 1;
 		query->targetList = lappend(query->targetList,
 									makeTargetEntry((Expr *) moved, n,
@@ -495,9 +463,9 @@ top_mutator(Node *node, void *arg)
 		return node;
 	}
 	if (IsA(node, WindowFunc))
-		n = cx->place[find(s->funcs, node, 0)];
+		n = cx->place[ddir_find_equal(s->funcs, node, 0)];
 	else if (is_piece(s, node))
-		n = find(s->columns, node, s->depth) + 1;
+		n = ddir_find_equal(s->columns, node, s->depth) + 1;
 	if (n == 0)
 		return expression_tree_mutator(node, top_mutator, arg);
 	var = (Var *) column(cx->top, n - 1);
@@ -525,7 +493,7 @@ make_top(Split *s, Query *below, int *place)
 			get_sortgroupref_clause_noerr(tle->ressortgroupref, query->distinctClause) == NULL)
 			continue;
 		tle = flatCopyTargetEntry(tle);
-		tle->expr = is_whole(tle) ? column(top, find(s->columns, (Node *) tle->expr, 0)) :
+		tle->expr = is_whole(tle) ? column(top, ddir_find_equal(s->columns, (Node *) tle->expr, 0)) :
 			(Expr *) top_mutator((Node *) tle->expr, &cx);
 		tle->resno = list_length(targets) + 1;
 		targets = lappend(targets, tle);
