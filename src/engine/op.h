@@ -39,6 +39,14 @@ extern DdirSpine *ddir_arrange_spine(DdirNode *arrange);
 
 /* the batch of the step being sealed; NULL if it is empty */
 extern DdirBatch *ddir_arrange_batch(DdirNode *arrange);
+
+/*
+ * For operators that read an arrangement, input 0, and have been there as long:
+ * the batch of the step, an error if the arrangement has a past that the
+ * operator would have to look at; and what is called if it pushes rows.
+ */
+extern DdirBatch *ddir_arrange_only_batch(DdirNode *reader);
+extern void ddir_arrange_pushes(DdirNode *reader, int port, const DdirDeltas *rows);
 extern const DdirDeltas *ddir_arrange_errors(DdirNode *arrange);
 
 /*

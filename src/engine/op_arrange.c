@@ -233,6 +233,25 @@ ddir_arrange_batch(DdirNode *node)
 	return arrange_of(node)->batch;
 }
 
+DdirBatch *
+ddir_arrange_only_batch(DdirNode *reader)
+{
+	DdirBatch  *batch = ddir_arrange_batch(reader->in[0]);
+
+	if (reader->fresh &&
+		ddir_spine_rows(ddir_arrange_spine(reader->in[0])) > (batch ? batch->n : 0))
+		ddir_error(DDIR_ERROR_INTERNAL, "operator \"%s\": its arrangement has a past",
+				   reader->label);
+	return batch;
+}
+
+void
+ddir_arrange_pushes(DdirNode *reader, int port, const DdirDeltas *rows)
+{
+	ddir_error(DDIR_ERROR_INTERNAL, "operator \"%s\": rows pushed into its arrangement",
+			   reader->label);
+}
+
 const DdirDeltas *
 ddir_arrange_errors(DdirNode *node)
 {

@@ -443,22 +443,13 @@ seal_key(Ordered *ordered, const DdirBatch *batch, uint32_t i, uint32_t end)
 }
 
 static void
-ordered_push(DdirNode *node, int port, const DdirDeltas *rows)
-{
-	ddir_error(DDIR_ERROR_INTERNAL, "rows pushed into the arrangement of a window");
-}
-
-static void
 ordered_seal(DdirNode *node)
 {
 	Ordered    *ordered = (Ordered *) node;
 	const DdirSpine *trace = ddir_arrange_spine(node->in[0]);
-	const DdirBatch *batch = ddir_arrange_batch(node->in[0]);
+	const DdirBatch *batch = ddir_arrange_only_batch(node);
 	uint32_t	end;
 
-	/* one that comes late would have to look at all keys there are */
-	if (node->fresh && ddir_spine_rows(trace) > (batch ? batch->n : 0))
-		ddir_error(DDIR_ERROR_INTERNAL, "the arrangement of a window has a past");
 	if (batch == NULL)
 		return;
 	memset(&ordered->out.at, 0, sizeof(ordered->out.at));
@@ -509,7 +500,7 @@ ordered_stats(const DdirNode *node, DdirNodeStats *out)
 
 static const DdirNodeOps ordered_ops = {
 	.name = "ordered",
-	.push = ordered_push,
+	.push = ddir_arrange_pushes,
 	.seal = ordered_seal,
 	.compact = ordered_compact,
 	.stats = ordered_stats,

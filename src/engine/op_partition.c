@@ -70,23 +70,13 @@ seal_partitions(Partition *p, uint32_t n)
 }
 
 static void
-partition_push(DdirNode *node, int port, const DdirDeltas *rows)
-{
-	ddir_error(DDIR_ERROR_INTERNAL, "rows pushed into the arrangement of partitions");
-}
-
-static void
 partition_seal(DdirNode *node)
 {
 	Partition  *p = (Partition *) node;
-	const DdirSpine *trace = ddir_arrange_spine(node->in[0]);
-	const DdirBatch *batch = ddir_arrange_batch(node->in[0]);
+	const DdirBatch *batch = ddir_arrange_only_batch(node);
 	uint32_t	n = 0;
 	uint32_t	end;
 
-	/* one that comes late would have to look at all keys there are */
-	if (node->fresh && ddir_spine_rows(trace) > (batch ? batch->n : 0))
-		ddir_error(DDIR_ERROR_INTERNAL, "the arrangement of partitions has a past");
 	if (batch == NULL)
 		return;
 	for (uint32_t i = 0; i < batch->n; i = end)
@@ -115,7 +105,7 @@ partition_compact(DdirNode *node, const DdirFrontier *since)
 
 static const DdirNodeOps partition_ops = {
 	.name = "partition",
-	.push = partition_push,
+	.push = ddir_arrange_pushes,
 	.seal = partition_seal,
 	.compact = partition_compact,
 };

@@ -192,21 +192,12 @@ seal_batch(TopK *topk, const DdirBatch *batch, bool fresh)
 }
 
 static void
-topk_push(DdirNode *node, int port, const DdirDeltas *rows)
-{
-	ddir_error(DDIR_ERROR_INTERNAL, "rows pushed into the arrangement of a top-k");
-}
-
-static void
 topk_seal(DdirNode *node)
 {
 	TopK	   *topk = (TopK *) node;
 	const DdirSpine *trace = ddir_arrange_spine(node->in[0]);
-	DdirBatch  *batch = ddir_arrange_batch(node->in[0]);
+	DdirBatch  *batch = ddir_arrange_only_batch(node);
 
-	/* one that comes late would have to look at all keys there are */
-	if (node->fresh && ddir_spine_rows(trace) > (batch ? batch->n : 0))
-		ddir_error(DDIR_ERROR_INTERNAL, "the arrangement of a top-k has a past");
 	if (batch == NULL || topk->end <= topk->spec.offset)
 		return;
 	memset(&topk->out.at, 0, sizeof(topk->out.at));
@@ -225,7 +216,7 @@ topk_compact(DdirNode *node, const DdirFrontier *since)
 
 static const DdirNodeOps topk_ops = {
 	.name = "top-k",
-	.push = topk_push,
+	.push = ddir_arrange_pushes,
 	.seal = topk_seal,
 	.compact = topk_compact,
 };
