@@ -123,6 +123,8 @@ relation_changed(Datum arg, Oid relid)
 			w->stale = true;
 }
 
+static void transaction_ends(XactEvent event, void *arg);
+
 static void
 prepare_session(void)
 {
@@ -137,6 +139,7 @@ prepare_session(void)
 	written = hash_create("ddir tables written to", 16, &ctl,
 						  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	RegisterXactCallback(transaction_ends, NULL);
 }
 
 static const Written *
@@ -213,6 +216,18 @@ is_lost(const Sink *s)
 	return db->cuts.lost;
 }
 
+/* Sources that this transaction changed while nothing was to be written. */
+static List *unwritten;
+
+static void
+note_unwritten(Oid source)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+	unwritten = list_append_unique_oid(unwritten, source);
+	MemoryContextSwitchTo(old);
+}
+
 /* Before the commit, which the maintainer will see: where to look. */
 static void
 publish(const Sink *s)
@@ -251,20 +266,13 @@ next_number(int64 xid)
 }
 
 static void
-write_chunk(Sink *s, bytea *chunk)
+insert_chunk(Sink *s, bytea *chunk)
 {
 	Datum		values[DDIR_DELTA_COLUMNS];
 	bool		nulls[DDIR_DELTA_COLUMNS] = {false};
 	int64		xid = U64FromFullTransactionId(GetTopFullTransactionId());
 	HeapTuple	tuple;
 
-	if (s->rel == NULL)
-	{
-		open_sink(s);
-		s->lost = is_lost(s);
-	}
-	if (s->lost)
-		return;
 	values[0] = Int64GetDatum(xid);
 	values[1] = Int32GetDatum(next_number(xid));
 	values[2] = ObjectIdGetDatum(s->source);
@@ -273,6 +281,20 @@ write_chunk(Sink *s, bytea *chunk)
 	heap_insert(s->rel, tuple, GetCurrentCommandId(true),
 				HEAP_INSERT_SKIP_FSM | HEAP_INSERT_NO_LOGICAL, NULL);
 	s->low = Min(s->low, ItemPointerGetBlockNumber(&tuple->t_self));
+}
+
+static void
+write_chunk(Sink *s, bytea *chunk)
+{
+	if (s->rel == NULL)
+	{
+		open_sink(s);
+		s->lost = is_lost(s);
+		if (s->lost)
+			note_unwritten(s->source);
+	}
+	if (!s->lost)
+		insert_chunk(s, chunk);
 }
 
 static bytea *
@@ -489,6 +511,31 @@ capture_unknown(Sink *s)
 	char	   *body;
 
 	write_chunk(s, new_chunk(s, DDIR_CHUNK_UNKNOWN, 0, 0, &body));
+}
+
+/*
+ * That changes are lost is known in shared memory, which a prepared transaction
+ * may outlive: what it did not write down then, it says of itself.
+ */
+static void
+transaction_ends(XactEvent event, void *arg)
+{
+	ListCell   *lc;
+
+	if (event == XACT_EVENT_PRE_PREPARE)
+	{
+		foreach(lc, unwritten)
+		{
+			Sink		sink = {.source = lfirst_oid(lc)};
+			char	   *body;
+
+			open_sink(&sink);
+			insert_chunk(&sink, new_chunk(&sink, DDIR_CHUNK_UNKNOWN, 0, 0, &body));
+			close_sink(&sink);
+		}
+	}
+	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		unwritten = NIL;
 }
 
 /*

@@ -92,6 +92,18 @@ DdirNode::until_true($node, 'postgres', q{
 DdirNode::views_equal_queries($node, 'postgres', 'at the end');
 
 # ----
+# Prepared while nothing was written, and that forgotten by a crash
+# ----
+
+$held = unread('prepared', ('UPDATE t SET g = g + 1') x 30);
+sql(q{BEGIN; INSERT INTO t VALUES (6001, 4, 'prepared'); PREPARE TRANSACTION 'p'});
+$held->{run}->kill_kill;
+DdirNode::crash_and_start($node);
+DdirNode::views_equal_queries($node, 'postgres', 'after a crash');
+sql(q{COMMIT PREPARED 'p'});
+DdirNode::views_equal_queries($node, 'postgres', 'prepared before it');
+
+# ----
 # One commit with more than a tray may hold, and many commits with it in sum
 # ----
 
