@@ -244,6 +244,24 @@ flow_feed_over(DdirNode *node, int port, const Bag *b, uint64_t from, uint64_t t
 	}
 }
 
+bool
+flow_pick(const Bag *content, const Bag *change, Row *row)
+{
+	*row = content->u[flow_below(content->n)].row;
+	return bag_count(content, *row) + bag_count(change, *row) > 0;
+}
+
+void
+flow_step(DdirGraph *g, DdirNode *source, uint64_t t, Bag *content, Bag *change)
+{
+	ddir_graph_begin(g, &t);
+	flow_feed(source, 0, change, &t);
+	bag_add_all(content, change);
+	bag_tidy(content);
+	bag_clear(change);
+	ddir_graph_finish(g);
+}
+
 /* ----
  * Functions
  * ----

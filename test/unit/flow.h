@@ -75,7 +75,19 @@ extern uint32_t flow_below(uint32_t n);
 /* push a bag's updates into a node at time "at", in pieces of random sizes */
 extern void flow_feed(DdirNode *node, int port, const Bag *b, const uint64_t *at);
 
-/* the same, each at a random time from .. to, of one coordinate */
+/*
+ * A row of the content (not empty) takes the place of *row; may it go, with all
+ * that changes already?
+ */
+extern bool flow_pick(const Bag *content, const Bag *change, Row *row);
+
+/*
+ * A step at time t, of one coordinate: the change goes into the source and the
+ * content, and is empty then.
+ */
+extern void flow_step(DdirGraph *g, DdirNode *source, uint64_t t, Bag *content, Bag *change);
+
+/* the same as flow_feed, each at a random time from .. to, of one coordinate */
 extern void flow_feed_over(DdirNode *node, int port, const Bag *b, uint64_t from, uint64_t to);
 
 /* ---- functions ---- */

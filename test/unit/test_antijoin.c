@@ -79,12 +79,8 @@ world_step(World *w, int changes, uint32_t keys)
 			Row			row = ROW(unit_below(keys), unit_below(3));
 			int64_t		diff = 1;
 
-			if (c->n > 0 && unit_chance(1, 2))
-			{
-				row = c->u[unit_below(c->n)].row;
-				if (bag_count(c, row) + bag_count(&w->change, row) > 0)
-					diff = -1;
-			}
+			if (c->n > 0 && unit_chance(1, 2) && flow_pick(c, &w->change, &row))
+				diff = -1;
 			bag_add_now(&w->change, row, diff);
 			/* come and gone, or come twice */
 			if (diff > 0 && unit_chance(1, 3))

@@ -352,12 +352,8 @@ world_change(World *w, int n, uint32_t values)
 			Row			row = ROW(unit_below(values), unit_below(values));
 			int64_t		diff = 1;
 
-			if (c->n > 0 && unit_chance(c->n > 25 ? 3 : 2, 4))
-			{
-				row = c->u[unit_below(c->n)].row;
-				if (bag_count(c, row) + bag_count(&w->change[s], row) > 0)
-					diff = -1;
-			}
+			if (c->n > 0 && unit_chance(c->n > 25 ? 3 : 2, 4) && flow_pick(c, &w->change[s], &row))
+				diff = -1;
 			bag_add_now(&w->change[s], row, diff);
 			if (diff > 0 && unit_chance(1, 4))
 				bag_add_now(&w->change[s], row, unit_chance(1, 2) ? 1 : -1);

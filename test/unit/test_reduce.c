@@ -246,12 +246,8 @@ world_change(World *w, int n, uint32_t groups, uint32_t values)
 		Row			row = ROW(unit_below(groups), unit_below(values));
 		int64_t		diff = 1;
 
-		if (c->n > 0 && unit_chance(1, 2))
-		{
-			row = c->u[unit_below(c->n)].row;
-			if (bag_count(c, row) + bag_count(&w->change[0], row) > 0)
-				diff = -1;
-		}
+		if (c->n > 0 && unit_chance(1, 2) && flow_pick(c, &w->change[0], &row))
+			diff = -1;
 		bag_add_now(&w->change[0], row, diff);
 		if (diff > 0 && unit_chance(1, 3))
 			bag_add_now(&w->change[0], row, unit_chance(1, 2) ? 1 : -1);

@@ -66,12 +66,8 @@ world_change(World *w, int source, int n, uint32_t values)
 		Row			row = ROW(unit_below(values), unit_below(3));
 		int64_t		diff = 1;
 
-		if (c->n > 0 && unit_chance(1, 2))
-		{
-			row = c->u[unit_below(c->n)].row;
-			if (bag_count(c, row) + bag_count(&w->change[source], row) > 0)
-				diff = -1;
-		}
+		if (c->n > 0 && unit_chance(1, 2) && flow_pick(c, &w->change[source], &row))
+			diff = -1;
 		bag_add_now(&w->change[source], row, diff);
 		if (diff > 0 && unit_chance(1, 3))
 			bag_add_now(&w->change[source], row, unit_chance(1, 2) ? 1 : -1);

@@ -72,12 +72,8 @@ world_change(World *w, int n, uint32_t keys, uint32_t values)
 		Row			row = ROW(unit_below(keys), unit_below(values), unit_below(3));
 		int64_t		diff = 1 + unit_chance(1, 4);
 
-		if (c->n > 0 && unit_chance(1, 2))
-		{
-			row = c->u[unit_below(c->n)].row;
-			if (bag_count(c, row) + bag_count(&w->change, row) > 0)
-				diff = -1;
-		}
+		if (c->n > 0 && unit_chance(1, 2) && flow_pick(c, &w->change, &row))
+			diff = -1;
 		bag_add_now(&w->change, row, diff);
 	}
 }
@@ -86,12 +82,7 @@ static void
 world_step(World *w)
 {
 	w->t += 1 + unit_below(2);
-	ddir_graph_begin(w->g, &w->t);
-	flow_feed(w->source, 0, &w->change, &w->t);
-	bag_add_all(&w->content, &w->change);
-	bag_tidy(&w->content);
-	bag_clear(&w->change);
-	ddir_graph_finish(w->g);
+	flow_step(w->g, w->source, w->t, &w->content, &w->change);
 }
 
 /* The content is tidy, so it is in the order of keys and vals. */
