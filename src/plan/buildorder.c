@@ -23,32 +23,6 @@
 #include "rows/place.h"
 #include "rows/window.h"
 
-static List *
-key_exprs(DdirRel *rel)
-{
-	List	   *exprs = NIL;
-	ListCell   *lc;
-
-	foreach(lc, rel->keys)
-	{
-		exprs = lappend(exprs, ((DdirGroupKey *) lfirst(lc))->expr);
-	}
-	return exprs;
-}
-
-static double
-exprs_width(List *exprs)
-{
-	double		width = 0;
-	ListCell   *lc;
-
-	foreach(lc, exprs)
-	{
-		width += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
-	}
-	return width;
-}
-
 /* The rows of each group in their order; types: of what orders them. */
 static DdirNode *
 arrange_in_order(DdirBuild *b, DdirRel *rel, const DdirStream *s, const char *label,
@@ -86,7 +60,7 @@ arrange_in_order(DdirBuild *b, DdirRel *rel, const DdirStream *s, const char *la
 	spec.rel = &s->node_type;
 	spec.quals = s->quals;
 	spec.targets = ddir_stream_targets(s);
-	spec.keys = ddir_stream_exprs(s, key_exprs(rel));
+	spec.keys = ddir_stream_exprs(s, ddir_key_exprs(rel->keys));
 	spec.key = key;
 	spec.order = ddir_stream_exprs(s, order);
 	spec.descending = descending;
@@ -97,9 +71,9 @@ arrange_in_order(DdirBuild *b, DdirRel *rel, const DdirStream *s, const char *la
 	made = ddir_flow_note(b, 0, "arrangement", "in order, for %s", label);
 	made->sharing = "new";
 	ddir_flow_holds(b, made, node, s->rows,
-					ddir_share_bytes(s->rows, width + exprs_width(order), false, key->ncols,
+					ddir_share_bytes(s->rows, width + ddir_exprs_width(order), false, key->ncols,
 									 key->ncols > 0 ? key->col[0].width : -1,
-									 exprs_width(key_exprs(rel))));
+									 ddir_exprs_width(ddir_key_exprs(rel->keys))));
 	return node;
 }
 
@@ -154,7 +128,7 @@ arrange_partitions(DdirBuild *b, DdirRel *rel, const DdirStream *s, DdirKeySpec 
 	spec.rel = &s->node_type;
 	spec.quals = s->quals;
 	spec.targets = ddir_stream_targets(s);
-	spec.keys = ddir_stream_exprs(s, key_exprs(rel));
+	spec.keys = ddir_stream_exprs(s, ddir_key_exprs(rel->keys));
 	spec.key = key;
 	node = ddir_arrange_create(b->share->graph, "window", s->node,
 							   ddir_program_make(b->flow->cxt, &spec));
@@ -164,7 +138,7 @@ arrange_partitions(DdirBuild *b, DdirRel *rel, const DdirStream *s, DdirKeySpec 
 	ddir_flow_holds(b, made, node, s->rows,
 					ddir_share_bytes(s->rows, width, false, key->ncols,
 									 key->ncols > 0 ? key->col[0].width : -1,
-									 exprs_width(key_exprs(rel))));
+									 ddir_exprs_width(ddir_key_exprs(rel->keys))));
 	return node;
 }
 

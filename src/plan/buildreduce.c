@@ -182,17 +182,6 @@ distinct_port(ReduceBuild *rb, Aggref *ref)
 	return p;
 }
 
-static double
-exprs_width(List *exprs)
-{
-	double		width = 0;
-	ListCell   *lc;
-
-	foreach(lc, exprs)
-		width += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
-	return width;
-}
-
 /* An arrangement by the group, for the reduction to look things up in. */
 static int
 add_arrangement(ReduceBuild *rb, List *quals, List *targets, Expr *order, bool descending,
@@ -223,9 +212,9 @@ add_arrangement(ReduceBuild *rb, List *quals, List *targets, Expr *order, bool d
 	made = ddir_flow_note(b, 0, "arrangement", "by group, for %s", label);
 	made->sharing = "new";
 	ddir_flow_holds(b, made, rb->arr[rb->narr], s->rows,
-					ddir_share_bytes(s->rows, exprs_width(targets), false, rb->key->ncols,
+					ddir_share_bytes(s->rows, ddir_exprs_width(targets), false, rb->key->ncols,
 									 rb->key->ncols > 0 ? rb->key->col[0].width : -1,
-									 exprs_width(rb->keys)));
+									 ddir_exprs_width(rb->keys)));
 	return rb->narr++;
 }
 
@@ -352,14 +341,12 @@ ddir_build_reduce(DdirBuild *b, DdirRel *rel)
 	DdirFunc   *keying = palloc0(sizeof(DdirFunc) * max);
 	const DdirStream **loads = palloc0(sizeof(DdirStream *) * (2 * max));
 	DdirNode   *node;
-	ListCell   *lc;
 
 	rb.b = b;
 	rb.rel = rel;
 	rb.in = ddir_build_rel(b, rel->input[0]);
 	rb.nkeys = list_length(rel->keys);
-	foreach(lc, rel->keys)
-		rb.keys = lappend(rb.keys, ((DdirGroupKey *) lfirst(lc))->expr);
+	rb.keys = ddir_key_exprs(rel->keys);
 	rb.key = ddir_group_key(rel->keys);
 	rb.columns = list_copy(rb.keys);
 	rb.nports = 1;
@@ -400,6 +387,6 @@ ddir_build_reduce(DdirBuild *b, DdirRel *rel)
 									  "by %d columns, %d aggregates, %d inputs, %d arrangements",
 									  rb.nkeys, rb.plan.naggs, rb.nports, rb.narr),
 					node, rel->rows,
-					rel->rows * (GROUP_BYTES + exprs_width(rb.keys) + spec.fns.state_size));
+					rel->rows * (GROUP_BYTES + ddir_exprs_width(rb.keys) + spec.fns.state_size));
 	return ddir_stream_of(node, ddir_agg_output_type(&rb.plan), rel->rows);
 }

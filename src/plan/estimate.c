@@ -564,15 +564,10 @@ static double
 reduce_rows(DdirRel *rel)
 {
 	Estimate	e = {rel};
-	List	   *exprs = NIL;
+	List	   *exprs = ddir_key_exprs(rel->keys);
 	List	   *trace;
 	bool		unknown;
-	ListCell   *lc;
 
-	foreach(lc, rel->keys)
-	{
-		exprs = lappend(exprs, ((DdirGroupKey *) lfirst(lc))->expr);
-	}
 	trace = traced(&e, exprs, &unknown);
 	make_range_table(&e);
 	return values(&e, 0, exprs, trace, unknown);
@@ -675,6 +670,19 @@ ddir_estimate(DdirRel *root, Oid owner)
 	{
 		ddir_estimate_one(lfirst(lc), owner);
 	}
+}
+
+double
+ddir_exprs_width(const List *exprs)
+{
+	double		width = 0;
+	ListCell   *lc;
+
+	foreach(lc, exprs)
+	{
+		width += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
+	}
+	return width;
 }
 
 double

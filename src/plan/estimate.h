@@ -38,6 +38,9 @@ extern double ddir_estimate_distinct(const DdirRel *rel, Bitmapset *columns);
 /* Average bytes of a value of column a (from 1). */
 extern double ddir_estimate_width(const DdirRel *rel, AttrNumber a);
 
+/* Bytes of values of these expressions, as is usual for their types. */
+extern double ddir_exprs_width(const List *exprs);
+
 /* Do no two rows agree in all of these columns (from 1)?  If it is known. */
 extern bool ddir_rel_is_unique(const DdirRel *rel, Bitmapset *columns);
 

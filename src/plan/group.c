@@ -321,7 +321,8 @@ direct_var(Var *var, void *arg)
 static DdirRel *
 reduce_bindings(NumberContext *cx, List *keys, List *aggs, DdirRel *bindings)
 {
-	List	   *columns = NIL;
+	List	   *columns = list_concat(ddir_key_exprs(keys_over(keys, cx)),
+									  ddir_rel_columns(0, cx->rel));
 	List	   *nothing = ddir_rel_columns(0, bindings);
 	List	   *result = NIL;
 	int			n = list_length(keys);
@@ -330,11 +331,6 @@ reduce_bindings(NumberContext *cx, List *keys, List *aggs, DdirRel *bindings)
 	List	   *group = NIL;
 	ListCell   *lc;
 
-	foreach(lc, keys_over(keys, cx))
-	{
-		columns = lappend(columns, ((DdirGroupKey *) lfirst(lc))->expr);
-	}
-	columns = list_concat(columns, ddir_rel_columns(0, cx->rel));
 	columns = lappend(columns, makeBoolConst(true, false));
 	foreach(lc, cx->vars)
 	{

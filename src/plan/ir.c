@@ -318,20 +318,27 @@ ddir_rel_anti(DdirRel *left, DdirRel *right, List *equalities, List *quals)
 	return rel;
 }
 
-DdirRel *
-ddir_rel_reduce(DdirRel *input, List *keys, List *aggs, bool global)
+List *
+ddir_key_exprs(const List *keys)
 {
-	DdirRel    *rel = make_rel(DDIR_REL_REDUCE, 1, &input);
 	List	   *exprs = NIL;
 	ListCell   *lc;
 
-	if (global && keys != NIL)
-		elog(ERROR, "a reduction to one row has keys");
 	foreach(lc, keys)
 	{
 		exprs = lappend(exprs, ((DdirGroupKey *) lfirst(lc))->expr);
 	}
-	exprs = list_concat(exprs, aggs);
+	return exprs;
+}
+
+DdirRel *
+ddir_rel_reduce(DdirRel *input, List *keys, List *aggs, bool global)
+{
+	DdirRel    *rel = make_rel(DDIR_REL_REDUCE, 1, &input);
+	List	   *exprs = list_concat(ddir_key_exprs(keys), aggs);
+
+	if (global && keys != NIL)
+		elog(ERROR, "a reduction to one row has keys");
 	check_expr((Node *) exprs, 1, &input);
 	rel->keys = keys;
 	rel->aggs = aggs;

@@ -159,6 +159,9 @@ extern DdirRel *ddir_rel_window(DdirRel *input, List *keys, List *order, WindowC
 extern DdirRel *ddir_rel_valid(DdirRel *input);
 extern DdirRel *ddir_rel_errors(DdirRel *input);
 
+/* of each DdirGroupKey its expression; a new list */
+extern List *ddir_key_exprs(const List *keys);
+
 /* the Var for column a (from 1) of input i (from 0), which is "of" */
 extern Var *ddir_rel_var(int i, const DdirRel *of, AttrNumber a);
 

@@ -562,19 +562,6 @@ refs_of(List *rels, List *refs, DdirRel *rel)
 	return 1;					/* made in this round */
 }
 
-static List *
-key_exprs(DdirRel *rel)
-{
-	List	   *exprs = NIL;
-	ListCell   *lc;
-
-	foreach(lc, rel->keys)
-	{
-		exprs = lappend(exprs, ((DdirGroupKey *) lfirst(lc))->expr);
-	}
-	return exprs;
-}
-
 /* Are the rows it makes different those of groups by the same keys? */
 static bool
 is_distinct_already(DdirRel *rel)
@@ -640,7 +627,7 @@ simplify(DdirRel *rel, List *rels, List *refs)
 	}
 	if (rel->kind == DDIR_REL_REDUCE && is_distinct_already(rel))
 	{
-		become(rel, ddir_rel_map(rel->input[0], NIL, key_exprs(rel)));
+		become(rel, ddir_rel_map(rel->input[0], NIL, ddir_key_exprs(rel->keys)));
 		return true;
 	}
 	return rel->kind == DDIR_REL_JOIN && push_quals(rel);
