@@ -1,6 +1,7 @@
 -- The extension installs into its own schema, whole and described.
-SELECT extname, extversion, nspname AS schema, extrelocatable
+SELECT extname, extversion = default_version AS newest, nspname AS schema, extrelocatable
   FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace
+  JOIN pg_available_extensions a ON a.name = extname
  WHERE extname = 'ddir';
 
 -- The access method is the server's heap under another name.

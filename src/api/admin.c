@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * admin.c
- *	  SQL functions for the whole database: ddir.enable, ddir.disable, and the
- *	  check that CREATE EXTENSION makes.
+ *	  SQL functions for the whole database: ddir.enable, ddir.disable, the
+ *	  check that CREATE EXTENSION makes, and what scripts that update it use.
  *
  * src/api/admin.c
  *
@@ -25,6 +25,7 @@
 #include "ddl/retire.h"
 #include "meta/freshness.h"
 #include "meta/view.h"
+#include "store/kept.h"
 
 /* Views are given so long to show what was committed before they stop. */
 #define DRAIN_MS 30000
@@ -32,6 +33,7 @@
 PG_FUNCTION_INFO_V1(ddir_disable);
 PG_FUNCTION_INFO_V1(ddir_enable);
 PG_FUNCTION_INFO_V1(ddir_require_preload);
+PG_FUNCTION_INFO_V1(ddir_carry);
 
 static void
 require_administrator(void)
@@ -89,5 +91,13 @@ Datum
 ddir_require_preload(PG_FUNCTION_ARGS)
 {
 	ddir_shared_require();
+	PG_RETURN_VOID();
+}
+
+/* Only scripts have it, while they run; see src/README.md. */
+Datum
+ddir_carry(PG_FUNCTION_ARGS)
+{
+	ddir_kept_carry(PG_GETARG_OID(0), PG_GETARG_OID(1));
 	PG_RETURN_VOID();
 }

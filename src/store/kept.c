@@ -82,3 +82,63 @@ ddir_kept_delete(const char *name, Oid key)
 	table_close(rel, NoLock);
 	CommandCounterIncrement();
 }
+
+/* The column of this name and type; 0: there is none. */
+static AttrNumber
+find_column(TupleDesc desc, Form_pg_attribute wanted)
+{
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && att->atttypid == wanted->atttypid &&
+			strcmp(NameStr(att->attname), NameStr(wanted->attname)) == 0)
+			return att->attnum;
+	}
+	return 0;
+}
+
+/* The row in the columns of another relation; columns that it has not are as in "first", or NULL. */
+static HeapTuple
+as_row_of(TupleDesc desc, HeapTuple first, TupleDesc from, HeapTuple tup)
+{
+	Datum	   *values = palloc(desc->natts * sizeof(Datum));
+	bool	   *isnull = palloc(desc->natts * sizeof(bool));
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		AttrNumber	attno = find_column(from, TupleDescAttr(desc, i));
+
+		isnull[i] = true;
+		if (attno != 0)
+			values[i] = heap_getattr(tup, attno, from, &isnull[i]);
+		else if (HeapTupleIsValid(first))
+			values[i] = heap_getattr(first, i + 1, desc, &isnull[i]);
+	}
+	return heap_form_tuple(desc, values, isnull);
+}
+
+void
+ddir_kept_carry(Oid from, Oid to)
+{
+	Relation	old = table_open(from, AccessExclusiveLock);
+	Relation	rel = table_open(to, RowExclusiveLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	first = NULL;
+	HeapTuple	tup;
+
+	while (HeapTupleIsValid(tup = systable_getnext(scan)))
+	{
+		if (first == NULL)
+			first = heap_copytuple(tup);
+		CatalogTupleDelete(rel, &tup->t_self);
+	}
+	systable_endscan(scan);
+	scan = systable_beginscan(old, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tup = systable_getnext(scan)))
+		CatalogTupleInsert(rel, as_row_of(RelationGetDescr(rel), first, RelationGetDescr(old), tup));
+	systable_endscan(scan);
+	table_close(rel, NoLock);
+	table_close(old, NoLock);
+	CommandCounterIncrement();
+}

@@ -29,4 +29,11 @@ extern void ddir_kept_put(const char *name, const Datum *values, const bool *isn
 /* An Oid is the key; InvalidOid: all rows go. */
 extern void ddir_kept_delete(const char *name, Oid key);
 
+/*
+ * The rows of one relation are to be those of another that takes its place, as
+ * a script that updates the extension has it: columns are matched by name and
+ * type, new ones are as in the row that the new relation begins with.
+ */
+extern void ddir_kept_carry(Oid from, Oid to);
+
 #endif							/* DDIR_STORE_KEPT_H */

@@ -41,7 +41,8 @@ our $patience = '170 s';
 sub init
 {
 	my ($name, %params) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
+	my %place = map { $_ => delete $params{$_} } grep { exists $params{$_} } qw(install_path);
+	my $node = PostgreSQL::Test::Cluster->new($name, %place);
 	my $more = delete $params{conf} // '';
 
 	$node->init(extra => [ '--encoding=UTF8', '--no-locale' ], %params);
