@@ -76,6 +76,15 @@ ALTER MATERIALIZED VIEW v RENAME COLUMN rows TO n;
 ALTER TABLE renamed RENAME TO t; ALTER TABLE t RENAME COLUMN label TO s; ALTER TABLE t SET SCHEMA house; ALTER SCHEMA house RENAME TO home;
 CALL write(); CALL look();
 
+-- a plain view that says something else; one that says the same in other words
+CREATE VIEW said AS SELECT id, word FROM (VALUES (10, 'ten'), (11, 'eleven')) AS w (id, word);
+CREATE MATERIALIZED VIEW saying USING ddir AS SELECT word, g FROM said LEFT JOIN home.t USING (id);
+CALL look();
+CREATE OR REPLACE VIEW said AS SELECT id, word FROM (VALUES (10, 'zehn'), (11, 'elf')) AS w (id, word); CALL look();
+SELECT * FROM saying ORDER BY word;
+CREATE OR REPLACE VIEW said AS SELECT number AS id, w.says AS word FROM (VALUES (10, 'zehn'), (11, 'elf')) AS w (number, says); CALL look();
+DROP VIEW said CASCADE;
+
 -- the storage
 ALTER TABLE home.t SET UNLOGGED;
 SELECT ddir.wait('v');
@@ -172,6 +181,8 @@ ALTER DOMAIN small ADD CONSTRAINT less CHECK (VALUE < 5) NOT VALID;
 SELECT ddir.wait('t_domain');
 DELETE FROM typed WHERE id = 1000; CALL look();
 ALTER TYPE pair ADD ATTRIBUTE d int;
+CALL look();
+ALTER TYPE pair RENAME ATTRIBUTE b TO c; CALL look();
 ALTER TYPE mood RENAME TO temper; ALTER COLLATION order_ RENAME TO other; ALTER DOMAIN small RENAME TO little;
 INSERT INTO typed VALUES (4, 'sad', 1, '(9,z,)', 'E'); CALL look();
 DROP TYPE temper;

@@ -349,6 +349,8 @@ ddir_relations_version(List *relids)
 							   Anum_pg_attrdef_adrelid, relid, version);
 		version = rows_version(PolicyRelationId, PolicyPolrelidPolnameIndexId,
 							   Anum_pg_policy_polrelid, relid, version);
+		version = rows_version(RewriteRelationId, RewriteRelRulenameIndexId,
+							   Anum_pg_rewrite_ev_class, relid, version);
 	}
 	return version;
 }

@@ -31,6 +31,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/planmain.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteHandler.h"
@@ -397,9 +398,29 @@ rewrite(const Query *stored)
 	return linitial_node(Query, rewritten);
 }
 
+/* Of all relations that a rewritten query names, those that it was rewritten from. */
+static List *
+plain_views(Query *query)
+{
+	List	   *views = NIL;
+	List	   *relations;
+	List	   *others;
+	bool		row_security;
+	ListCell   *lc;
+
+	extract_query_dependencies((Node *) query, &relations, &others, &row_security);
+	foreach(lc, relations)
+	{
+		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_VIEW)
+			views = list_append_unique_oid(views, lfirst_oid(lc));
+	}
+	return views;
+}
+
 static void
 lower(DdirLowering *run, const Query *query)
 {
+	Query	   *rewritten;
 	DdirRel    *root;
 
 	/* where it is off, as in dumps, tables with row security raise errors */
@@ -407,7 +428,9 @@ lower(DdirLowering *run, const Query *query)
 					  true, 0, false);
 	if (query->commandType != CMD_SELECT)
 		ddir_refuse_query(run->refusal, DDIR_REFUSE_COMMAND, NULL);
-	root = ddir_lower_query(run, NULL, rewrite(query), DDIR_LEVEL_TOP);
+	rewritten = rewrite(query);
+	run->result->views = plain_views(rewritten);
+	root = ddir_lower_query(run, NULL, rewritten, DDIR_LEVEL_TOP);
 	run->result->root = ddir_optimize(root);
 	ddir_lower_finish(run);
 }

@@ -33,6 +33,7 @@ typedef struct DdirLowered
 {
 	DdirRel    *root;			/* columns as the view's */
 	List	   *sources;		/* of Oid: base tables and ddir views read */
+	List	   *views;			/* of Oid: plain views that it is written over */
 	List	   *partitions;		/* of Oid: of those that are partitioned, of
 								 * all levels */
 	List	   *children;		/* of Oid: of those that are read with their
@@ -56,10 +57,10 @@ extern DdirLowered *ddir_lower(const Query *query, Oid owner, DdirRefusal *refus
 /* ereport(ERROR) for a refused view: message names it, detail, hint */
 pg_noreturn extern void ddir_refuse(const char *viewname, const DdirRefusal *refusal);
 
-/* what of these types matters, as text: altering one of them alters it */
-extern char *ddir_types_text(List *types);
+/* what it means, as text; whatever alters that alters the text (meaning.c) */
+extern char *ddir_meaning(const DdirLowered *lowered);
 
-/* the list and the composite types in values of this type (typetext.c) */
+/* the list and the composite types in values of this type */
 extern List *ddir_types_add(List *types, Oid typid);
 
 #endif							/* DDIR_PLAN_LOWER_H */

@@ -235,7 +235,7 @@ answer_repair(DdirMaintainer *m, Oid view, DdirReply *reply)
 	v->negative = false;
 	ddir_stepping_clear(view);
 	if (v->lowered == NULL)
-		m->look = m->all_changed = true;
+		m->look = m->heard.all = true;
 	else
 		ddir_views_rehydrate(m, v, "ddir.repair() was called");
 }

@@ -519,7 +519,7 @@ absorb_invalidations(DdirMaintainer *m)
 	{
 		m->db->recheck = false;
 		m->look = true;
-		m->all_changed = true;
+		m->heard.all = true;
 	}
 	if (m->look_again ||
 		(m->release_at != 0 && GetCurrentTimestamp() >= m->release_at))

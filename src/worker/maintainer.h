@@ -39,7 +39,7 @@ typedef struct DdirMaintained
 	Oid			owner;
 	MemoryContext cxt;			/* of all that follows but flow and target */
 	DdirLowered *lowered;		/* NULL: refused */
-	char	   *plan;			/* as text, to notice changes */
+	char	   *meaning;		/* of its query, to notice changes */
 	uint64		version;		/* of the definitions of what it reads, and
 								 * its own */
 	int			depth;			/* 0: reads base tables only */
@@ -74,6 +74,14 @@ typedef struct DdirMaintained
 } DdirMaintained;
 
 typedef struct DdirHydration DdirHydration;
+
+/* What may have changed in the catalog. */
+typedef struct DdirChanges
+{
+	bool		all;			/* anything */
+	bool		objects;		/* something that is no relation */
+	List	   *relations;		/* of Oid; NIL if "all" */
+} DdirChanges;
 
 typedef struct DdirMaintainer
 {
@@ -110,10 +118,8 @@ typedef struct DdirMaintainer
 	uint64		looking;		/* the newest ticket for a look of this turn */
 	bool		look;			/* at the catalog again */
 	bool		look_again;		/* something was locked when it looked */
-	bool		all_changed;	/* any object may have changed */
-	bool		objects_changed;	/* one that is no relation has, since all
-									 * could be looked at */
-	List	   *changed;		/* of Oid: relations that may have changed */
+	DdirChanges heard;			/* since it last began to look */
+	DdirChanges changed;		/* what it looks for, or has to again */
 	volatile uint32 *stepping;	/* view at work on (store/stepping.h) */
 	bool		leaving;
 	char	   *broken;			/* the graph is unusable: why */

@@ -56,8 +56,39 @@ static DdirMaintainer *watching;
 static List *watched_types = NIL;
 
 /*
- * Invalidations: only take notes, as these are called anywhere.
+ * Invalidations: only take notes, as these are called anywhere, while we look,
+ * too.
  */
+
+static void
+add_changes(DdirMaintainer *m, DdirChanges *to, const DdirChanges *more)
+{
+	MemoryContext old = MemoryContextSwitchTo(m->cxt);
+
+	to->all = to->all || more->all;
+	to->objects = to->objects || more->objects;
+	if (to->all)
+	{
+		list_free(to->relations);
+		to->relations = NIL;
+	}
+	else
+		to->relations = list_concat_unique_oid(to->relations, more->relations);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+clear_changes(DdirChanges *changes)
+{
+	list_free(changes->relations);
+	memset(changes, 0, sizeof(*changes));
+}
+
+static bool
+may_have_changed(const DdirMaintainer *m, Oid relid)
+{
+	return m->changed.all || list_member_oid(m->changed.relations, relid);
+}
 
 static void
 relation_changed(Datum arg, Oid relid)
@@ -66,16 +97,16 @@ relation_changed(Datum arg, Oid relid)
 	MemoryContext old;
 
 	m->look = true;
-	if (m->all_changed)
+	if (m->heard.all)
 		return;
-	if (!OidIsValid(relid) || list_length(m->changed) > 64)
+	if (!OidIsValid(relid) || list_length(m->heard.relations) > 64)
 	{
-		m->all_changed = true;
-		m->objects_changed = m->objects_changed || !OidIsValid(relid);
+		m->heard.all = true;
+		m->heard.objects = m->heard.objects || !OidIsValid(relid);
 		return;
 	}
 	old = MemoryContextSwitchTo(m->cxt);
-	m->changed = list_append_unique_oid(m->changed, relid);
+	m->heard.relations = list_append_unique_oid(m->heard.relations, relid);
 	MemoryContextSwitchTo(old);
 }
 
@@ -83,7 +114,7 @@ static void
 object_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
 	watching->look = true;
-	watching->all_changed = watching->objects_changed = true;
+	watching->heard.all = watching->heard.objects = true;
 }
 
 /*
@@ -120,7 +151,7 @@ ddir_views_watch(DdirMaintainer *m)
 	CacheRegisterSyscacheCallback(AUTHOID, object_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, object_changed, (Datum) 0);
 	m->look = true;
-	m->all_changed = true;
+	m->heard.all = true;
 }
 
 /*
@@ -195,6 +226,13 @@ reads_rows_of(const DdirMaintained *v, Oid relid)
 {
 	return reads(v, relid) ||
 		(v->lowered && list_member_oid(v->lowered->partitions, relid));
+}
+
+/* Is its query written over that plain view? */
+static bool
+is_written_over(const DdirMaintained *v, Oid relid)
+{
+	return v->lowered && list_member_oid(v->lowered->views, relid);
 }
 
 /* Is that the relation of a composite type in the view's rows? */
@@ -388,7 +426,8 @@ forget(DdirMaintainer *m, DdirMaintained *v)
 static uint64
 version_of(const DdirMaintained *v)
 {
-	return ddir_relations_version(lcons_oid(v->view, list_copy(v->lowered->sources)));
+	return ddir_relations_version(lcons_oid(v->view, list_concat_copy(v->lowered->sources,
+																	  v->lowered->views)));
 }
 
 /*
@@ -400,7 +439,7 @@ static void
 look_later(DdirMaintainer *m, DdirMaintained *v)
 {
 	m->look_again = true;
-	v->unlooked = m->objects_changed || v->lowered == NULL || v->version != version_of(v);
+	v->unlooked = m->changed.objects || m->heard.objects || v->lowered == NULL || v->version != version_of(v);
 }
 
 typedef struct PlanView
@@ -409,35 +448,6 @@ typedef struct PlanView
 	Relation	rel;
 	DdirRefusal refusal;
 } PlanView;
-
-/*
- * The plan as text, with the versions of the functions it calls and the types
- * it uses: when one is redefined the view must be computed again.
- */
-static char *
-plan_text(const DdirLowered *lowered)
-{
-	StringInfoData buf;
-	ListCell   *lc;
-
-	initStringInfo(&buf);
-	appendStringInfoString(&buf, ddir_rel_text(lowered->root));
-	foreach(lc, lowered->functions)
-	{
-		HeapTuple	tup = SearchSysCache1(PROCOID, ObjectIdGetDatum(lfirst_oid(lc)));
-
-		if (!HeapTupleIsValid(tup))
-			continue;
-		appendStringInfo(&buf, "\nfunction %u version %u", lfirst_oid(lc),
-						 HeapTupleHeaderGetRawXmin(tup->t_data));
-		ReleaseSysCache(tup);
-	}
-	appendStringInfoString(&buf, ddir_types_text(lowered->types));
-	/* another one may have the name of a child */
-	foreach(lc, lowered->children)
-		appendStringInfo(&buf, "\nchild %u", lfirst_oid(lc));
-	return buf.data;
-}
 
 /*
  * Read a view's definition: its plan, or why it cannot be maintained.
@@ -457,7 +467,7 @@ plan_view(void *arg)
 	v->name = ddir_relation_name(v->view);
 	v->owner = p->rel->rd_rel->relowner;
 	v->lowered = ddir_lower(ddir_view_query(p->rel), v->owner, &p->refusal);
-	v->plan = v->lowered ? plan_text(v->lowered) : NULL;
+	v->meaning = v->lowered ? ddir_meaning(v->lowered) : NULL;
 	v->version = v->lowered ? version_of(v) : 0;
 	if (v->lowered)
 		watch_types(v->lowered->types);
@@ -487,7 +497,7 @@ plan_later(DdirMaintainer *m, DdirMaintained *v, const DdirMaintained *was)
 		if (was->cxt)
 			MemoryContextDelete(was->cxt);
 		v->lowered = NULL;
-		v->plan = NULL;
+		v->meaning = NULL;
 		look_later(m, v);
 		ddir_views_state(m, v, DDIR_VIEW_HYDRATING, "what it reads is locked by another session");
 		return;
@@ -504,7 +514,7 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 	PlanView	p = {v, rel};
 	DdirMaintained was = *v;
 	bool		fresh = v->fresh;
-	char	   *before = v->plan ? MemoryContextStrdup(m->scratch, v->plan) : NULL;
+	char	   *before = v->meaning ? MemoryContextStrdup(m->scratch, v->meaning) : NULL;
 	MemoryContext old = MemoryContextSwitchTo(m->scratch);
 	List	   *children = v->lowered ? list_copy(v->lowered->children) : NIL;
 	ErrorData  *error;
@@ -513,7 +523,7 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 
 	v->cxt = AllocSetContextCreate(m->cxt, "ddir view", ALLOCSET_DEFAULT_SIZES);
 	v->lowered = NULL;
-	v->plan = NULL;
+	v->meaning = NULL;
 	old = MemoryContextSwitchTo(v->cxt);
 	error = ddir_step_try(plan_view, &p);
 	if (v->name == NULL || error)
@@ -548,7 +558,7 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 		ddir_views_rehydrate(m, v, m->start_reason ? m->start_reason : "it is new here");
 	else if (v->state == DDIR_VIEW_SUSPENDED && before == NULL)
 		ddir_views_rehydrate(m, v, "what stood in its way is gone");
-	else if (before && strcmp(before, v->plan) != 0)
+	else if (before && strcmp(before, v->meaning) != 0)
 		ddir_views_rehydrate(m, v, equal(children, v->lowered->children) ?
 							 "what its query means has changed" :
 							 "a table it reads has other children");
@@ -565,14 +575,13 @@ look_at_view(DdirMaintainer *m, Oid view)
 	if (v)
 	{
 		/* what a refused view would read is not known */
-		bool		concerned = m->all_changed || v->lowered == NULL ||
-		list_member_oid(m->changed, view);
+		bool		concerned = v->lowered == NULL || may_have_changed(m, view);
 		ListCell   *lc;
 
 		v->seen = true;
-		foreach(lc, m->changed)
+		foreach(lc, m->changed.relations)
 			concerned = concerned || reads_rows_of(v, lfirst_oid(lc)) ||
-			uses_type_of(v, lfirst_oid(lc));
+			is_written_over(v, lfirst_oid(lc)) || uses_type_of(v, lfirst_oid(lc));
 		if (!concerned)
 			return;
 	}
@@ -638,14 +647,14 @@ capture_again(DdirMaintainer *m)
 	foreach(lc, m->views)
 	{
 		DdirMaintained *v = lfirst(lc);
-		bool		changed = m->all_changed;
+		bool		changed = false;
 		bool		refused = false;
 		ListCell   *cell;
 
 		if (!v->uncaptured || v->state != DDIR_VIEW_SUSPENDED || v->lowered == NULL)
 			continue;
 		foreach(cell, v->lowered->sources)
-			changed = changed || list_member_oid(m->changed, lfirst_oid(cell));
+			changed = changed || may_have_changed(m, lfirst_oid(cell));
 		if (!changed)
 			continue;
 		foreach(cell, v->lowered->sources)
@@ -719,7 +728,7 @@ look_at_sources(DdirMaintainer *m)
 	{
 		Oid			relid = lfirst_oid(lc);
 
-		if (m->capture && (m->all_changed || list_member_oid(m->changed, relid)) &&
+		if (m->capture && may_have_changed(m, relid) &&
 			!ddir_capture_intact(m->capture, relid))
 			ddir_views_rehydrate_readers(m, relid, "the capture of a table it reads was changed");
 	}
@@ -746,6 +755,8 @@ ddir_views_look(DdirMaintainer *m)
 
 	m->look = false;
 	m->look_again = false;
+	add_changes(m, &m->changed, &m->heard);
+	clear_changes(&m->heard);
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (!OidIsValid(ddir_am_oid()))
@@ -795,10 +806,11 @@ ddir_views_look(DdirMaintainer *m)
 	look_at_sources(m);
 	publish_unlooked(m);
 
-	list_free(m->changed);
-	m->changed = NIL;
-	m->all_changed = m->look_again;
-	m->objects_changed = m->objects_changed && m->look_again;
+	/* what was locked is looked at again */
+	if (m->look_again)
+		m->changed.all = true;
+	else
+		clear_changes(&m->changed);
 	PopActiveSnapshot();
 	ddir_step_commit(m);
 	ddir_views_track(m);
