@@ -13,6 +13,9 @@
  *	- everything else is tested last, in the order of the query
  *	- but where a lookup's own expression can raise an error, all conditions
  *	  on that input go before it: the server would have them in the scan
+ *	- and inside a subquery that is computed for a domain, whose rows ask for
+ *	  it, rows are looked up by such an expression only if there is no other
+ *	  equality; its errors are those of rows that ask then (asked.c)
  *
  * src/plan/from.c
  *
@@ -258,13 +261,10 @@ resolve(DdirLevel *level, Node *expr)
 	return ddir_vars_map(expr, resolve_var, &cx);
 }
 
-/*
- * The sides of a condition that rows can be looked up by, each over one input,
- * and the inputs.
- */
+/* The sides of an equality of two inputs, each over one of them, and these. */
 static bool
-lookup_sides(DdirLevel *level, DdirCond *cond, Expr **side, DdirInput **input,
-			 Oid *eqop, Oid *collation, bool *null_safe)
+equal_sides(DdirLevel *level, DdirCond *cond, Expr **side, DdirInput **input,
+			Oid *eqop, Oid *collation, bool *null_safe)
 {
 	Node	   *clause = (Node *) cond->clause;
 
@@ -296,6 +296,71 @@ lookup_sides(DdirLevel *level, DdirCond *cond, Expr **side, DdirInput **input,
 	return input[0] != input[1];
 }
 
+/* The rows that ask for what a subquery computes for them. */
+static DdirInput *
+asking_input(DdirLevel *level, DdirFrom *from)
+{
+	ListCell   *lc;
+
+	if (level->kind != DDIR_LEVEL_SUBLINK)
+		return NULL;
+	foreach(lc, from->inputs)
+	{
+		DdirInput  *input = lfirst(lc);
+
+		if (input->domain)
+			return input;
+	}
+	return NULL;
+}
+
+/* Are rows of the input looked up by the domain's, by what raises no errors? */
+static bool
+has_total_lookup(DdirLevel *level, DdirFrom *from, DdirInput *of)
+{
+	ListCell   *lc;
+
+	foreach(lc, from->conds)
+	{
+		Expr	   *side[2];
+		DdirInput  *input[2];
+		Oid			eqop;
+		Oid			collation;
+		bool		null_safe;
+
+		if (equal_sides(level, lfirst(lc), side, input, &eqop, &collation, &null_safe) &&
+			((input[0] == of && input[1]->domain) || (input[1] == of && input[0]->domain)) &&
+			ddir_expr_is_total((Node *) side[0]) && ddir_expr_is_total((Node *) side[1]))
+			return true;
+	}
+	return false;
+}
+
+/* Can that side of a lookup raise an error that no row may have asked for? */
+static bool
+is_unasked(DdirLevel *level, DdirFrom *from, Expr *side, DdirInput *input)
+{
+	return !input->domain && !ddir_expr_is_total((Node *) side) &&
+		asking_input(level, from) != NULL;
+}
+
+/*
+ * The sides of a condition that rows can be looked up by, each over one input,
+ * and the inputs.
+ */
+static bool
+lookup_sides(DdirLevel *level, DdirFrom *from, DdirCond *cond, Expr **side,
+			 DdirInput **input, Oid *eqop, Oid *collation, bool *null_safe)
+{
+	if (!equal_sides(level, cond, side, input, eqop, collation, null_safe))
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (!cond->null_safe && is_unasked(level, from, side[i], input[i]) &&
+			has_total_lookup(level, from, input[i]))
+			return false;
+	return true;
+}
+
 /* Inputs some lookup of which can raise an error. */
 static List *
 fragile_inputs(DdirLevel *level, DdirFrom *from)
@@ -311,7 +376,7 @@ fragile_inputs(DdirLevel *level, DdirFrom *from)
 		Oid			collation;
 		bool		null_safe;
 
-		if (!lookup_sides(level, lfirst(lc), side, input, &eqop, &collation, &null_safe))
+		if (!lookup_sides(level, from, lfirst(lc), side, input, &eqop, &collation, &null_safe))
 			continue;
 		for (int i = 0; i < 2; i++)
 			if (!ddir_expr_is_total((Node *) side[i]))
@@ -352,10 +417,52 @@ ddir_from_settle(DdirLevel *level, DdirFrom *from)
 	}
 }
 
+/* A side of an equality as a column behind those of its input. */
+static Expr *
+computed_side(DdirLevel *level, Expr *side, DdirInput *input, List **sides)
+{
+	side = ddir_from_resolve_single(level, side, input);
+	*sides = lappend(*sides, side);
+	return (Expr *) makeVar(input->index + 1,
+							input->rel->type->natts + list_length(*sides),
+							exprType((Node *) side), exprTypmod((Node *) side),
+							exprCollation((Node *) side), 0);
+}
+
+/*
+ * What failed for whoever asks: inputs that are not total stand in the join with
+ * their valid rows, and all of them are in *failing.
+ */
+static void
+take_errors_apart(DdirLevel *level, DdirFrom *from, DdirRel **rels, List **sides,
+				  List **failing)
+{
+	ListCell   *lc;
+
+	if (asking_input(level, from) == NULL)
+		return;
+	foreach(lc, from->inputs)
+	{
+		DdirInput  *input = lfirst(lc);
+		DdirRel    *rel = rels[input->index];
+		List	   *computed = sides[input->index];
+
+		if (computed)
+			rel = ddir_rel_map(rel, NIL, list_concat(ddir_rel_columns(0, rel), computed));
+		else if (input->domain || ddir_rel_is_total(rel))
+			continue;
+		*failing = lappend(*failing, rel);
+		rels[input->index] = ddir_rel_valid(rel);
+	}
+}
+
 DdirRel *
 ddir_from_close(DdirLevel *level, DdirFrom *from, List *targets)
 {
 	DdirRel   **rels = palloc(sizeof(DdirRel *) * (list_length(from->inputs) + 1));
+	List	  **sides = palloc0(sizeof(List *) * (list_length(from->inputs) + 1));
+	List	   *failing = NIL;
+	DdirRel    *rel;
 	List	   *equalities = NIL;
 	List	   *quals = NIL;
 	int			n = 0;
@@ -378,13 +485,20 @@ ddir_from_close(DdirLevel *level, DdirFrom *from, List *targets)
 		Oid			collation;
 		bool		null_safe;
 
-		if (lookup_sides(level, cond, side, input, &eqop, &collation, &null_safe))
+		if (lookup_sides(level, from, cond, side, input, &eqop, &collation, &null_safe))
+		{
+			for (int i = 0; i < 2; i++)
+			{
+				if (is_unasked(level, from, side[i], input[i]))
+					side[i] = computed_side(level, side[i], input[i], &sides[input[i]->index]);
+				else
+					side[i] = (Expr *) resolve(level, (Node *) side[i]);
+			}
 			equalities = lappend(equalities,
-								 ddir_equality_make(input[0]->index,
-													(Expr *) resolve(level, (Node *) side[0]),
-													input[1]->index,
-													(Expr *) resolve(level, (Node *) side[1]),
+								 ddir_equality_make(input[0]->index, side[0],
+													input[1]->index, side[1],
 													eqop, collation, null_safe));
+		}
 		else if (cond->null_safe)
 			elog(ERROR, "a null-safe equality is not over two inputs");
 		else
@@ -396,7 +510,13 @@ ddir_from_close(DdirLevel *level, DdirFrom *from, List *targets)
 		rels[0] = ddir_rel_constant(ddir_rowtype_from_exprs(NIL), list_make1(NIL));
 	if (n <= 1)
 		return ddir_rel_map(rels[0], quals, targets);
-	return ddir_rel_join(n, rels, equalities, quals, targets);
+	take_errors_apart(level, from, rels, sides, &failing);
+	rel = ddir_rel_join(n, rels, equalities, quals, targets);
+	foreach(lc, failing)
+	{
+		rel = ddir_rel_asked(rel, lfirst(lc), asking_input(level, from)->rel);
+	}
+	return rel;
 }
 
 /* All columns of a range table entry; those that were dropped are NULLs. */

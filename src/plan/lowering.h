@@ -163,6 +163,9 @@ extern List *ddir_column_keys(DdirRel *rel, int n, List *eqops);
 /* A call of a built-in aggregate of one argument, or none; filter may be NULL. */
 extern Expr *ddir_make_agg(Oid fnoid, Expr *arg, Expr *filter);
 
+/* The aggregate of whatever value there is; of one row, its (value.c). */
+extern Expr *ddir_single_agg(Expr *arg);
+
 /* rel's rows without duplicates; eqops: of its columns, 0 = the type's own */
 extern DdirRel *ddir_lower_distinct(DdirLevel *level, DdirRel *rel, List *eqops);
 
@@ -219,6 +222,25 @@ extern Bitmapset *ddir_rels_of(Node *expr);
 
 /* Range table indexes of a join tree, joins not counted. */
 extern Bitmapset *ddir_rels_in(Node *node);
+
+/* asked.c */
+/* A function of the extension's schema, by the types of its arguments. */
+extern Oid	ddir_own_function(const char *name, int nargs, const Oid *args);
+
+/* The value, or the error in the text (SQLSTATE, message) where that is not NULL. */
+extern Expr *ddir_asked(Expr *value, Expr *error);
+
+/*
+ * The one row of rel, and behind its columns the error that there is in its
+ * place: a row whatever there is.
+ */
+extern DdirRel *ddir_rel_with_error(DdirRel *rel);
+
+/* Can no error come of computing it? */
+extern bool ddir_rel_is_total(DdirRel *rel);
+
+/* rel; where failing has errors, with one in the place of each asking row, too */
+extern DdirRel *ddir_rel_asked(DdirRel *rel, DdirRel *failing, DdirRel *asking);
 
 /* equality.c */
 /* Can the keys of both sides be compared? */

@@ -168,13 +168,6 @@ aggregate_targets(List *aggs)
 	return targets;
 }
 
-static Oid
-our_function(const char *name, int nargs, const Oid *args)
-{
-	return LookupFuncName(list_make2(makeString("ddir"), makeString(pstrdup(name))), nargs, args,
-						  false);
-}
-
 /* an aggregate of ours or the server's that takes any type and gives it back */
 static Expr *
 polymorphic_agg(Oid fnoid, Oid result, Expr *arg)
@@ -192,7 +185,7 @@ single_function(void)
 {
 	const Oid	any = ANYELEMENTOID;
 
-	return our_function("_single", 1, &any);
+	return ddir_own_function("_single", 1, &any);
 }
 
 bool
@@ -201,104 +194,28 @@ ddir_is_single_agg(Oid fnoid)
 	return fnoid >= FirstNormalObjectId && fnoid == single_function();
 }
 
-static Expr *
-single_agg(Expr *arg)
+Expr *
+ddir_single_agg(Expr *arg)
 {
 	return polymorphic_agg(single_function(), exprType((Node *) arg), arg);
-}
-
-/* The rows of one kind, and the error; one of the two is NULL. */
-static DdirRel *
-beside(DdirRel *rel, List *values, Expr *error)
-{
-	return ddir_rel_map(rel, NIL, lappend(list_copy(values), error));
-}
-
-/* The SQLSTATE and the message in one text; the least one is to be raised. */
-static Expr *
-error_text(DdirRel *errors)
-{
-	CoerceViaIO *code = makeNode(CoerceViaIO);
-	Expr	   *text;
-
-	code->arg = (Expr *) ddir_rel_var(0, errors, 1);
-	code->resulttype = TEXTOID;
-	code->resultcollid = C_COLLATION_OID;
-	code->coerceformat = COERCE_EXPLICIT_CAST;
-	code->location = -1;
-	text = (Expr *) makeFuncExpr(F_TEXTCAT, TEXTOID,
-								 list_make2(code, makeConst(TEXTOID, -1, C_COLLATION_OID, -1,
-															CStringGetTextDatum(" "), false, false)),
-								 C_COLLATION_OID, C_COLLATION_OID, COERCE_EXPLICIT_CALL);
-
-	return (Expr *) makeFuncExpr(F_TEXTCAT, TEXTOID,
-								 list_make2(text, ddir_rel_var(0, errors, 2)),
-								 C_COLLATION_OID, C_COLLATION_OID, COERCE_EXPLICIT_CALL);
-}
-
-/*
- * The one row of rel, and behind its columns the error that there is in its
- * place: a row whatever there is.
- */
-static DdirRel *
-with_error(DdirRel *rel)
-{
-	int			n = rel->type->natts;
-	DdirRel    *errors = ddir_rel_errors(rel);
-	DdirRel    *part[2];
-	DdirRel    *both;
-	List	   *nulls = NIL;
-	List	   *aggs = NIL;
-	Aggref	   *least;
-	ListCell   *lc;
-
-	foreach(lc, ddir_rel_columns(0, rel))
-	{
-		Node	   *column = lfirst(lc);
-
-		nulls = lappend(nulls, makeNullConst(exprType(column), exprTypmod(column),
-											 exprCollation(column)));
-	}
-	part[0] = beside(ddir_rel_valid(rel), ddir_rel_columns(0, rel),
-					 (Expr *) makeNullConst(TEXTOID, -1, C_COLLATION_OID));
-	part[1] = beside(errors, nulls, error_text(errors));
-	both = ddir_rel_union(2, part);
-	for (int a = 1; a <= n; a++)
-	{
-		Aggref	   *ref = (Aggref *) single_agg((Expr *) ddir_rel_var(0, both, a));
-
-		ref->aggfilter = ddir_null_test((Expr *) ddir_rel_var(0, both, n + 1), IS_NULL);
-		aggs = lappend(aggs, ref);
-	}
-	least = (Aggref *) ddir_make_agg(F_MIN_TEXT, (Expr *) ddir_rel_var(0, both, n + 1), NULL);
-	least->aggcollid = C_COLLATION_OID;
-	return ddir_rel_reduce(both, NIL, lappend(aggs, least), true);
 }
 
 /* As Vars of another input, each raising the error where it is asked for. */
 static List *
 add_row_with_error(ValueContext *cx, Query *query)
 {
-	const Oid	types[2] = {ANYELEMENTOID, TEXTOID};
-	Oid			asked = our_function("_asked", 2, types);
 	DdirBound  *bound = palloc0(sizeof(DdirBound));
 	List	   *values = NIL;
 	int			rti;
 
-	bound->rel = with_error(ddir_lower_query(cx->level->run, cx->level, copyObject(query),
-											 DDIR_LEVEL_SUBLINK));
+	bound->rel = ddir_rel_with_error(ddir_lower_query(cx->level->run, cx->level,
+													  copyObject(query), DDIR_LEVEL_SUBLINK));
 	bound->ncolumns = bound->rel->type->natts;
 	rti = ddir_from_add_bound(cx->level, cx->from, bound);
 	for (int a = 1; a < bound->ncolumns; a++)
-	{
-		Node	   *value = (Node *) ddir_rel_var(rti - 1, bound->rel, a);
-
-		values = lappend(values, makeFuncExpr(asked, exprType(value),
-											  list_make2(value, ddir_rel_var(rti - 1, bound->rel,
-																			 bound->ncolumns)),
-											  exprCollation(value), InvalidOid,
-											  COERCE_EXPLICIT_CALL));
-	}
+		values = lappend(values, ddir_asked((Expr *) ddir_rel_var(rti - 1, bound->rel, a),
+											(Expr *) ddir_rel_var(rti - 1, bound->rel,
+																  bound->ncolumns)));
 	return values;
 }
 
@@ -386,7 +303,7 @@ only(Expr *value, Expr *count)
 {
 	const Oid	types[2] = {ANYELEMENTOID, INT8OID};
 
-	return (Expr *) makeFuncExpr(our_function("_only", 2, types), exprType((Node *) value),
+	return (Expr *) makeFuncExpr(ddir_own_function("_only", 2, types), exprType((Node *) value),
 								 list_make2(value, count), exprCollation((Node *) value),
 								 InvalidOid, COERCE_EXPLICIT_CALL);
 }
@@ -515,7 +432,7 @@ single_row(ValueContext *cx, SubLink *link)
 
 	foreach(lc, columns)
 	{
-		aggs = lappend(aggs, single_agg(lfirst(lc)));
+		aggs = lappend(aggs, ddir_single_agg(lfirst(lc)));
 	}
 	aggs = lappend(aggs, ddir_make_agg(F_COUNT_, NULL, NULL));
 	vars = add_row(cx, query, aggs);
