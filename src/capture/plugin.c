@@ -291,7 +291,11 @@ truncate_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelations,
 static void
 startup_cb(LogicalDecodingContext *ctx, OutputPluginOptions *options, bool is_init)
 {
-	if (is_init ? !ddir_plugin_user.creating : ddir_plugin_user.opening == NULL)
+	/*
+	 * pg_upgrade makes the slots of the old cluster in the new one (17 and
+	 * later)
+	 */
+	if (is_init ? !ddir_plugin_user.creating && !IsBinaryUpgrade : ddir_plugin_user.opening == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("output plugin \"%s\" serves only its own worker", DDIR_LIBRARY),
