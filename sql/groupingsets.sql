@@ -40,5 +40,13 @@ TABLE v_sets;
 INSERT INTO sale SELECT i, CASE i % 3 WHEN 0 THEN 'north' WHEN 1 THEN 'south' END, i % 4, i FROM generate_series(1, 12) i;
 \i test/sql/check_all.sql
 TABLE v_expression ORDER BY r, what;
+-- keys that can only be hashed beside such as can only be sorted
+CREATE TABLE odd (x xid, b bit(4));
+INSERT INTO odd VALUES ('1', '0001'), ('1', '0010'), ('2', '0010'), (NULL, NULL);
+CREATE MATERIALIZED VIEW v_odd USING ddir AS SELECT x, b, count(*), GROUPING(x, b) AS g FROM odd GROUP BY GROUPING SETS (x, b);
+\i test/sql/check_all.sql
+UPDATE odd SET b = '0001' WHERE x = '2';
+\i test/sql/check_all.sql
+SELECT * FROM v_odd ORDER BY g, x::text, b;
 SET client_min_messages = warning;
-DROP TABLE sale CASCADE;
+DROP TABLE sale, odd CASCADE;

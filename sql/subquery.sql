@@ -199,3 +199,42 @@ CALL ask();
 DELETE FROM la;
 \i test/sql/check_all.sql
 DROP TABLE la, lb CASCADE;
+
+-- set operations of what depends on the query around, which has more relations than they
+CREATE TABLE outers (u1 int, u2 int, ten int);
+INSERT INTO outers SELECT i, i * 7 % 10, i % 3 FROM generate_series(1, 10) i;
+CREATE MATERIALIZED VIEW v_sides USING ddir AS
+	SELECT o.u1 AS o, d.* FROM outers a, outers o CROSS JOIN LATERAL
+		(SELECT * FROM outers i WHERE i.u1 = o.u1 EXCEPT SELECT * FROM outers i WHERE i.u1 = o.u2) d
+	WHERE o.ten = 1 AND a.u1 = o.u1;
+CREATE MATERIALIZED VIEW v_ends USING ddir AS
+	SELECT * FROM (SELECT 0 AS z) t1 LEFT JOIN (SELECT true AS a) t2 ON true,
+		LATERAL (SELECT true AS b UNION ALL SELECT a) t3, outers WHERE b AND ten = 2;
+\i test/sql/check_all.sql
+UPDATE outers SET u1 = u2 WHERE u1 IN (4, 7);
+INSERT INTO outers VALUES (1, 2, 1), (NULL, 1, 1);
+\i test/sql/check_all.sql
+TABLE v_sides ORDER BY 1, 2, 3;
+
+-- an equality that is a function in SQL has its sides wherever that has them
+CREATE FUNCTION equal_texts(int, text) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $2 = $1::text';
+CREATE OPERATOR === (FUNCTION = equal_texts, LEFTARG = int, RIGHTARG = text);
+CREATE FUNCTION equal_both(int, text) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1::text || $2 = $2 || $2 AND $2 = $1::text';
+CREATE OPERATOR ==== (FUNCTION = equal_both, LEFTARG = int, RIGHTARG = text);
+CREATE TABLE texts (c text);
+INSERT INTO texts VALUES ('1'), ('3'), ('a');
+CREATE MATERIALIZED VIEW v_turned USING ddir AS
+	SELECT u1, u1 === ANY (SELECT c FROM texts) AS i, u2 ==== ANY (SELECT c FROM texts) AS j FROM outers
+	WHERE u1 === ANY (SELECT c FROM texts) OR u2 ==== ANY (SELECT c FROM texts);
+CREATE MATERIALIZED VIEW v_turned_in USING ddir AS SELECT * FROM outers WHERE u1 === ANY (SELECT c FROM texts);
+CREATE MATERIALIZED VIEW v_turned_not USING ddir AS SELECT * FROM outers WHERE NOT u2 ==== ANY (SELECT c FROM texts);
+\i test/sql/check_all.sql
+UPDATE texts SET c = '2' WHERE c = '1';
+\i test/sql/check_all.sql
+INSERT INTO texts VALUES (NULL);
+\i test/sql/check_all.sql
+TABLE v_turned ORDER BY u1;
+DROP TABLE outers, texts CASCADE;
+DROP OPERATOR === (int, text);
+DROP OPERATOR ==== (int, text);
+DROP FUNCTION equal_texts, equal_both;

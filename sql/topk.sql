@@ -125,3 +125,52 @@ SELECT split_part(ddir.explain('v_lateral'), E'\n\n', 1) AS plan;
 SELECT construct, maintained, reason LIKE '%several%' FROM ddir.explain_query('SELECT x FROM m LIMIT 1');
 DROP TABLE m, o CASCADE;
 DROP MATERIALIZED VIEW v_values;
+
+-- numbers that are computed: of the row around, by subqueries, in every kind of query
+CREATE TABLE a (id int, n int);
+CREATE TABLE b (k int, v int);
+INSERT INTO a VALUES (1, 1), (2, 2), (3, NULL), (4, 0);
+INSERT INTO b SELECT i % 4 + 1, i FROM generate_series(1, 20) i;
+CREATE MATERIALIZED VIEW c_limit USING ddir AS SELECT id, l.* FROM a, LATERAL (SELECT v FROM b WHERE k = id ORDER BY v LIMIT a.n) l;
+CREATE MATERIALIZED VIEW c_offset USING ddir AS
+	SELECT id, l.* FROM a LEFT JOIN LATERAL (SELECT v FROM b ORDER BY v DESC LIMIT 2 OFFSET a.n) l ON true;
+CREATE MATERIALIZED VIEW c_count USING ddir AS SELECT v FROM b ORDER BY v LIMIT (SELECT count(*) FROM a WHERE n IS NOT NULL);
+CREATE MATERIALIZED VIEW c_both USING ddir AS SELECT v FROM b ORDER BY v OFFSET (SELECT max(n) FROM a) LIMIT (SELECT min(id) FROM a) + 2;
+CREATE MATERIALIZED VIEW c_ties USING ddir AS
+	SELECT k, v FROM b ORDER BY k OFFSET (SELECT min(n) + 1 FROM a) FETCH FIRST (SELECT max(n) FROM a) ROWS WITH TIES;
+CREATE MATERIALIZED VIEW c_value USING ddir AS SELECT id, (SELECT v FROM b WHERE k <> id ORDER BY v LIMIT 1 OFFSET n) AS x FROM a;
+CREATE MATERIALIZED VIEW c_with USING ddir AS
+	WITH c AS (SELECT count(*) AS n FROM a), d AS (SELECT n + 1 AS n FROM c) SELECT v FROM b ORDER BY v LIMIT (SELECT n FROM d);
+CREATE MATERIALIZED VIEW c_window USING ddir AS
+	SELECT id, l.* FROM a, LATERAL (WITH c AS (SELECT a.n FROM b)
+		SELECT k, row_number() OVER (ORDER BY v) AS r, v FROM b ORDER BY v LIMIT (SELECT max(n) FROM c)) l;
+CREATE MATERIALIZED VIEW c_group USING ddir AS SELECT id, l.* FROM a, LATERAL (SELECT k, count(*) FROM b GROUP BY k ORDER BY k LIMIT a.n) l;
+CREATE MATERIALIZED VIEW c_distinct USING ddir AS
+	SELECT id, l.* FROM a, LATERAL (SELECT DISTINCT ON (k) k, v FROM b ORDER BY k, v LIMIT greatest(a.n + (SELECT count(*) FROM b WHERE k = a.id) - 4, 0)) l;
+CREATE MATERIALIZED VIEW c_union USING ddir AS SELECT id, l.* FROM a, LATERAL (SELECT v FROM b UNION SELECT id FROM a ORDER BY 1 OFFSET 1 LIMIT a.n) l;
+CREATE MATERIALIZED VIEW c_exists USING ddir AS SELECT id FROM a WHERE EXISTS (SELECT FROM b WHERE k = id ORDER BY v LIMIT a.n);
+\i test/sql/check_all.sql
+TABLE c_limit ORDER BY id, v;
+TABLE c_both ORDER BY v;
+TABLE c_ties ORDER BY k, v;
+TABLE c_value ORDER BY id;
+BEGIN;
+UPDATE a SET n = 3 WHERE id = 1;
+INSERT INTO a VALUES (5, 1), (6, 2);
+DELETE FROM b WHERE v < 4;
+UPDATE b SET v = v + 1 WHERE k = 2;
+COMMIT;
+\i test/sql/check_all.sql
+TABLE c_window ORDER BY id, v;
+-- less than nothing is an error, but not of another query
+UPDATE a SET n = -1 WHERE id = 2;
+SELECT ddir.wait('c_limit');
+SELECT ddir.wait('c_offset');
+SELECT ddir.wait('c_with');
+DELETE FROM b WHERE k = 2;
+UPDATE a SET n = 4 WHERE id = 2;
+\i test/sql/check_all.sql
+DELETE FROM a;
+\i test/sql/check_all.sql
+TABLE c_ties ORDER BY k, v;
+DROP TABLE a, b CASCADE;

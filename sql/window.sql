@@ -199,6 +199,14 @@ INSERT INTO a VALUES (0, 0, '{}'), (99, 2, NULL);
 DELETE FROM a WHERE id > 3;
 \i test/sql/check_all.sql
 TABLE v_rows9 ORDER BY 2, 1;
+-- arguments by name, and one that is left out
+CREATE FUNCTION nth(value anyelement, n int = 1) RETURNS anyelement LANGUAGE internal WINDOW IMMUTABLE STRICT AS 'window_nth_value';
+CREATE MATERIALIZED VIEW v_named USING ddir AS SELECT id, nth(n := 2, value := id) OVER v, nth(value := k) OVER v AS first FROM a WINDOW v AS (ORDER BY id);
+\i test/sql/check_all.sql
+INSERT INTO a VALUES (-1, 5, NULL);
+\i test/sql/check_all.sql
+TABLE v_named ORDER BY id;
 DROP TABLE w, o, big, a CASCADE;
 DROP FUNCTION add CASCADE;
+DROP FUNCTION nth;
 DROP COLLATION nocase;

@@ -846,6 +846,7 @@ count_off(Query *query)
 		outer->limitCount = limit;
 		outer->limitOffset = offset;
 		outer->limitOption = option;
+		outer->hasSubLinks = checkExprHasSubLink(limit) || checkExprHasSubLink(offset);
 	}
 	hide_columns(outer, nvisible);
 	return outer;
@@ -902,6 +903,7 @@ canonical_windows(Query **query)
 static Query *
 canonical_query(Query *query)
 {
+	ddir_query_free_limit(query);
 	if (query->hasWindowFuncs && ddir_query_is_window(query))
 	{
 		/* what is below was a query of its own */

@@ -130,25 +130,40 @@ compute(Relation rel)
  * ----
  */
 
+/*
+ * Can a GROUP BY compare values of the type, by hashing them if "hashed", else by
+ * sorting?
+ */
 static bool
-has_equality(Oid type)
+is_groupable(Oid type, bool hashed)
 {
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR |
 											  TYPECACHE_HASH_PROC);
 
 	return OidIsValid(entry->eq_opr) &&
-		(OidIsValid(entry->lt_opr) || OidIsValid(entry->hash_proc));
+		OidIsValid(hashed ? entry->hash_proc : entry->lt_opr);
 }
 
-/* The columns as they compare; nothing for a view without any. */
+/*
+ * The columns as they compare; nothing for a view without any.  All are hashed,
+ * unless there is one that can only be sorted.
+ */
 static void
 append_keys(StringInfo sql, TupleDesc desc)
 {
+	bool		hashed = true;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Oid			type = TupleDescAttr(desc, i)->atttypid;
+
+		hashed = hashed && (is_groupable(type, true) || !is_groupable(type, false));
+	}
 	for (int i = 0; i < desc->natts; i++)
 	{
 		const char *name = quote_identifier(NameStr(TupleDescAttr(desc, i)->attname));
 
-		appendStringInfo(sql, has_equality(TupleDescAttr(desc, i)->atttypid) ?
+		appendStringInfo(sql, is_groupable(TupleDescAttr(desc, i)->atttypid, hashed) ?
 						 ", %s AS k%d" : ", ddir._image(%s) AS k%d", name, i + 1);
 	}
 }

@@ -26,6 +26,7 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_relation.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
@@ -250,6 +251,18 @@ ddir_flatten_join_aliases(Query *query, Node *node)
 #endif
 }
 
+/* Names and columns of a range table entry, as Vars of that many levels up. */
+static inline void
+ddir_compat_expand_rte(RangeTblEntry *rte, int rti, int levels, bool dropped, List **names,
+					   List **columns)
+{
+#if PG_VERSION_NUM >= 180000
+	expandRTE(rte, rti, levels, VAR_RETURNING_DEFAULT, -1, dropped, names, columns);
+#else
+	expandRTE(rte, rti, levels, -1, dropped, names, columns);
+#endif
+}
+
 /*
  * What a virtual generated column stands for, over Var(1, attribute); NULL for
  * any other column.  There are such columns from 18 on; rows have NULL in them.
@@ -279,6 +292,17 @@ ddir_rte_has_rights(const RangeTblEntry *rte)
 	return rte->perminfoindex != 0;
 #else
 	return rte->requiredPerms != 0;
+#endif
+}
+
+/* Ask for none by it. */
+static inline void
+ddir_rte_drop_rights(RangeTblEntry *rte)
+{
+#if PG_VERSION_NUM >= 160000
+	rte->perminfoindex = 0;
+#else
+	rte->requiredPerms = 0;
 #endif
 }
 

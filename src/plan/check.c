@@ -37,11 +37,6 @@ static const DdirRefusalKind kinds[] = {
 		"It is %s.",
 		"Define the view by a SELECT."
 	},
-	[DDIR_REFUSE_LIMIT] = {
-		"limit", UNSUPPORTED, "a LIMIT or OFFSET that is not a constant",
-		"It has %s.",
-		"Write the number as a constant, or count rows off by row_number()."
-	},
 	[DDIR_REFUSE_WINDOW] = {
 		"window_frame", UNSUPPORTED, "a window frame whose offset is not a constant",
 		"It has %s.",
@@ -81,11 +76,6 @@ static const DdirRefusalKind kinds[] = {
 		"system_column", UNSUPPORTED, "a system column",
 		"It reads the system column %s, which is not part of a row's contents.",
 		"Use columns of the table."
-	},
-	[DDIR_REFUSE_WHOLE_ROW] = {
-		"whole_row", UNSUPPORTED, "a reference to a whole row",
-		"It uses the whole row %s as a value, which is not maintained.",
-		"Name the columns, as in ROW(a, b)."
 	},
 	[DDIR_REFUSE_EXPRESSION] = {
 		"expression", UNSUPPORTED, "an expression of an unknown kind",

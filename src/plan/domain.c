@@ -112,6 +112,7 @@ typedef struct BindContext
 {
 	DdirDomain *domain;
 	int			rti;
+	int			first;			/* columns of it in front of the domain's */
 	int			depth;
 	int			drop;			/* levels between the columns' query and the
 								 * one that the domain is put into */
@@ -144,6 +145,7 @@ bind_mutator(Node *node, void *arg)
 			if (!equal(lfirst(lc), var))
 				continue;
 			var = ddir_rel_var(cx->rti - 1, cx->domain->rel, foreach_current_index(lc) + 1);
+			var->varattno += cx->first;
 			var->varlevelsup = cx->depth - cx->drop;
 			return (Node *) var;
 		}
@@ -154,7 +156,7 @@ bind_mutator(Node *node, void *arg)
 Node *
 ddir_domain_bind(DdirDomain *domain, int rti, Node *node)
 {
-	BindContext cx = {domain, rti, 0, 0};
+	BindContext cx = {domain, rti};
 
 	return bind_mutator(node, &cx);
 }
@@ -350,8 +352,8 @@ ddir_from_add_pairs(DdirLevel *level, DdirFrom *from, DdirDomain *domain, int rt
  * Given relations
  */
 
-static int
-add_given(DdirLowering *run, Query *query, const char *name, DdirRel *rel)
+int
+ddir_query_add_given(DdirLowering *run, Query *query, const char *name, DdirRel *rel)
 {
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 	List	   *names = NIL;
@@ -481,7 +483,7 @@ ddir_query_carry(DdirLowering *run, Query *query, List *exprs, List *eqops, Ddir
 	ListCell   *cell;
 
 	if (ddir_query_needs_no_rows(query))
-		add_given(run, query, BINDINGS, bindings);
+		ddir_query_add_given(run, query, BINDINGS, bindings);
 	foreach(lc, exprs)
 	{
 		Oid			eqop = list_nth_oid(eqops, foreach_current_index(lc));
@@ -598,13 +600,33 @@ inline_ctes(DdirLowering *run, Query *query, int depth)
 }
 
 /*
+ * LIMIT and OFFSET are looked at apart from the query that they are of, and read
+ * its WITH queries as subqueries.
+ */
+void
+ddir_query_free_limit(Query *query)
+{
+	for (int i = list_length(query->cteList) - 1; i >= 0; i--)
+	{
+		InlineContext cx = {list_nth_node(CommonTableExpr, query->cteList, i), 0};
+
+		/* one that stands before another may be read by that */
+		if (!cx.cte->cterecursive)
+		{
+			inline_walker(query->limitCount, &cx);
+			inline_walker(query->limitOffset, &cx);
+		}
+	}
+}
+
+/*
  * Put the domain into the FROM of a query that is "drop" levels inside of the
  * one whose columns are its.
  */
 static Query *
 bind_query(DdirLowering *run, Query *query, DdirDomain *domain, DdirRel *bindings, int drop)
 {
-	BindContext cx = {domain, 0, drop - 1, drop};
+	BindContext cx = {domain, 0, 0, drop - 1, drop};
 	RangeTblRef *ref;
 	List	   *exprs = NIL;
 	ListCell   *lc;
@@ -620,18 +642,27 @@ bind_query(DdirLowering *run, Query *query, DdirDomain *domain, DdirRel *binding
 			rte->subquery = bind_query(run, rte->subquery, domain, bindings, drop + 1);
 		}
 		widen_setop(query->setOperations, domain);
+		/* in LIMIT, too, the bindings are the columns that follow */
+		cx.rti = 1;
+		cx.depth = drop;
+		cx.first = list_length(query->targetList);
+		query->limitCount = bind_mutator(query->limitCount, &cx);
+		query->limitOffset = bind_mutator(query->limitOffset, &cx);
 		foreach(lc, domain->vars)
 		{
+			Node	   *var = lfirst(lc);
+			int			a = list_length(query->targetList) + 1;
+			Var		   *operand = makeVar(1, a, exprType(var), exprTypmod(var),
+										  exprCollation(var), 0);
+
 			query->targetList = lappend(query->targetList,
-										makeTargetEntry(lfirst(lc),
-														list_length(query->targetList) + 1,
-														"binding", false));
+										makeTargetEntry((Expr *) operand, a, "binding", false));
 		}
 		note_carried(query, domain->eqops);
 		return query;
 	}
 	ref = makeNode(RangeTblRef);
-	ref->rtindex = add_given(run, query, "domain", domain->rel);
+	ref->rtindex = ddir_query_add_given(run, query, "domain", domain->rel);
 	cx.rti = ref->rtindex;
 	query = (Query *) bind_mutator((Node *) query, &cx);
 	query->jointree->fromlist = lcons(ref, query->jointree->fromlist);

@@ -360,10 +360,26 @@ io_function(Oid typid, bool input)
 	return funcid;
 }
 
+/* The types of the columns of a row; if it has a type, that is noted. */
+static List *
+column_types(CheckContext *cx, Oid typid, int32 typmod)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc_copy(typid, typmod);
+	List	   *types = NIL;
+
+	if (typid != RECORDOID)
+		cx->checked->types = ddir_types_add(cx->checked->types, typid);
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			types = lappend_oid(types, TupleDescAttr(desc, i)->atttypid);
+	return types;
+}
+
 /* Refuse the input or output of a type if it depends on more than the value. */
 static void
 check_type_io(CheckContext *cx, Oid typid, bool input)
 {
+	ListCell   *lc;
 	Oid			inner = InvalidOid;
 
 	check_stack_depth();
@@ -383,9 +399,11 @@ check_type_io(CheckContext *cx, Oid typid, bool input)
 			inner = get_range_subtype(get_multirange_range(typid));
 			break;
 		case TYPTYPE_COMPOSITE:
-			ddir_refuse_query(cx->checked->refusal, DDIR_REFUSE_CATALOG,
-							  cast_name(typid, input));
-			break;
+			foreach(lc, column_types(cx, typid, -1))
+			{
+				check_type_io(cx, lfirst_oid(lc), input);
+			}
+			return;
 		case TYPTYPE_PSEUDO:
 			if (typid == UNKNOWNOID || typid == CSTRINGOID)
 				return;
@@ -402,6 +420,25 @@ check_type_io(CheckContext *cx, Oid typid, bool input)
 		check_function(cx, io_function(typid, input), cast_name(typid, input));
 }
 
+static void check_written(CheckContext *cx, List *args);
+
+/* Of a row that has no type the columns are known where it is made (wholerow.c). */
+static void
+check_value_written(CheckContext *cx, Node *value)
+{
+	ListCell   *lc;
+
+	if (IsA(value, RowExpr) && exprType(value) == RECORDOID)
+		check_written(cx, ((RowExpr *) value)->args);
+	else if (exprType(value) == RECORDOID && exprTypmod(value) >= 0)
+		foreach(lc, column_types(cx, RECORDOID, exprTypmod(value)))
+	{
+		check_type_io(cx, lfirst_oid(lc), false);
+	}
+	else
+		check_type_io(cx, exprType(value), false);
+}
+
 static void
 check_written(CheckContext *cx, List *args)
 {
@@ -413,7 +450,7 @@ check_written(CheckContext *cx, List *args)
 
 		if (IsA(arg, TargetEntry))
 			arg = (Node *) ((TargetEntry *) arg)->expr;
-		check_type_io(cx, exprType(arg), false);
+		check_value_written(cx, arg);
 	}
 }
 
@@ -428,8 +465,6 @@ static void
 check_type_read(CheckContext *cx, Oid typid)
 {
 	Oid			element;
-	TupleDesc	desc;
-	List	   *types = NIL;
 	ListCell   *lc;
 
 	check_stack_depth();
@@ -441,12 +476,7 @@ check_type_read(CheckContext *cx, Oid typid)
 		check_type_read(cx, element);
 	else if (get_typtype(typid) == TYPTYPE_COMPOSITE)
 	{
-		cx->checked->types = ddir_types_add(cx->checked->types, typid);
-		desc = lookup_rowtype_tupdesc_copy(typid, -1);
-		for (int i = 0; i < desc->natts; i++)
-			if (!TupleDescAttr(desc, i)->attisdropped)
-				types = lappend_oid(types, TupleDescAttr(desc, i)->atttypid);
-		foreach(lc, types)
+		foreach(lc, column_types(cx, typid, -1))
 		{
 			check_type_read(cx, lfirst_oid(lc));
 		}
@@ -530,7 +560,7 @@ check_node(CheckContext *cx, Node *node)
 				check_written(cx, ((WindowFunc *) node)->args);
 			break;
 		case T_CoerceViaIO:
-			check_type_io(cx, exprType((Node *) ((CoerceViaIO *) node)->arg), false);
+			check_value_written(cx, (Node *) ((CoerceViaIO *) node)->arg);
 			check_type_io(cx, ((CoerceViaIO *) node)->resulttype, true);
 			break;
 		case T_CoerceToDomain:

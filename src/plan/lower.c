@@ -80,8 +80,6 @@ check_var(Var *var, void *arg)
 	if (var->varno > list_length(level->query->rtable))
 		return;
 	rte = rt_fetch(var->varno, level->query->rtable);
-	if (var->varattno == InvalidAttrNumber)
-		ddir_refuse_query(level->run->refusal, DDIR_REFUSE_WHOLE_ROW, rte->eref->aliasname);
 	if (var->varattno < 0)
 		ddir_refuse_query(level->run->refusal, DDIR_REFUSE_SYSTEM_COLUMN,
 						  get_rte_attribute_name(rte, var->varattno));
@@ -333,7 +331,11 @@ ddir_lower_query(DdirLowering *run, DdirLevel *parent, Query *query, DdirLevelKi
 	if (OidIsValid(denied))
 		ddir_refuse_query(run->refusal, DDIR_REFUSE_TABLE_RIGHTS, get_rel_name(denied));
 	ddir_check_query(run->refusal, query);
-	query = ddir_split_windows(query);
+	if (query->hasRecursive &&
+		(checkExprHasSubLink(query->limitCount) || checkExprHasSubLink(query->limitOffset)))
+		ddir_refuse_query(run->refusal, DDIR_REFUSE_RECURSIVE, NULL);
+	ddir_query_free_limit(query);
+	query = ddir_expand_whole_rows(ddir_split_windows(query));
 	level = ddir_level_make(run, parent, query, kind);
 
 	ddir_inline_functions(level);

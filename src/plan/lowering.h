@@ -2,8 +2,8 @@
  *
  * lowering.h
  *	  What the files that lower a Query share (lower.c, from.c, outer.c,
- *	  sublink.c, value.c, apply.c, domain.c, group.c, srf.c, setop.c, window.c,
- *	  topk.c, finish.c).
+ *	  sublink.c, value.c, apply.c, domain.c, wholerow.c, group.c, srf.c,
+ *	  setop.c, window.c, topk.c, finish.c).
  *
  * While a FROM clause is lowered it is *open*: a list of inputs yet to be
  * joined and of conditions yet to be placed.  Inner joins and WHERE only add
@@ -295,7 +295,12 @@ extern void ddir_from_add_pairs(DdirLevel *level, DdirFrom *from, DdirDomain *do
 /* The subquery with the domain in its FROM and its columns behind its own. */
 extern Query *ddir_domain_bind_query(DdirLowering *run, DdirDomain *domain, DdirRel *bindings,
 									 Query *query);
+
+/* An entry for a relation that is there already: its range table index. */
+extern int	ddir_query_add_given(DdirLowering *run, Query *query, const char *name, DdirRel *rel);
 extern DdirRel *ddir_given_rel(DdirLowering *run, const RangeTblEntry *rte);
+
+extern void ddir_query_free_limit(Query *query);
 
 /* What an aggregate without GROUP BY has a row for; NULL: one row. */
 extern DdirRel *ddir_query_bindings(DdirLevel *level);
@@ -353,6 +358,10 @@ extern void ddir_inline_functions(DdirLevel *level);
  */
 extern void ddir_lower_functions(DdirLevel *level, int rti, DdirFrom *from, bool outer);
 extern List *ddir_lower_srfs(DdirLevel *level, DdirFrom *from, List *exprs);
+
+/* wholerow.c */
+/* The query without references to whole rows; a copy if it has some. */
+extern Query *ddir_expand_whole_rows(Query *query);
 
 /* group.c */
 /* the position in the list of a node that is "depth" subqueries inside, or -1 */

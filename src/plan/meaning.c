@@ -4,8 +4,9 @@
  *	  What a view's query means, as text: while it is the same the view is right
  *	  as it is, when it is another the view must be computed again.
  *
- * Everything is named by its OID, so that renaming changes nothing; nothing
- * that is estimated has a part in it.  The functions that it calls are there
+ * Everything is named by its OID, so that renaming changes nothing, but for the
+ * columns of rows, which JSON calls by their names; nothing that is estimated has a
+ * part in it.  The functions that it calls are there
  * with their versions.  The labels of an enum, the constraints of a domain and
  * the attributes of a composite type can be altered while views use them.
  *
@@ -71,7 +72,8 @@ append_type(StringInfo out, Oid typid)
 		case TYPTYPE_COMPOSITE:
 			desc = lookup_rowtype_tupdesc(typid, -1);
 			for (int i = 0; i < desc->natts; i++)
-				appendStringInfo(out, " %u", TupleDescAttr(desc, i)->attisdropped ?
+				appendStringInfo(out, " %s %u", NameStr(TupleDescAttr(desc, i)->attname),
+								 TupleDescAttr(desc, i)->attisdropped ?
 								 InvalidOid : TupleDescAttr(desc, i)->atttypid);
 			DecrTupleDescRefCount(desc);
 			break;

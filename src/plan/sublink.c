@@ -97,6 +97,40 @@ param_mutator(Node *node, void *rel)
 	return expression_tree_mutator(node, param_mutator, rel);
 }
 
+static bool
+has_param(Node *node, void *unused)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_SUBLINK)
+		return true;
+	return expression_tree_walker(node, has_param, unused);
+}
+
+/*
+ * Let the query around be to the left of it, and the subquery to the right;
+ * false if they are not apart.  An operator that is a function in SQL may have
+ * become another, of anything.
+ */
+static bool
+set_apart(OpExpr *op)
+{
+	Expr	   *left = linitial(op->args);
+	Expr	   *right = lsecond(op->args);
+
+	if (has_param((Node *) left, NULL))
+	{
+		Oid			commuted = get_commutator(op->opno);
+
+		if (!OidIsValid(commuted))
+			return false;
+		op->opno = commuted;
+		op->opfuncid = get_opcode(commuted);
+		op->args = list_make2(right, left);
+	}
+	return !has_param(linitial(op->args), NULL) && bms_is_empty(ddir_rels_of(lsecond(op->args)));
+}
+
 /*
  * "= ANY" and "<> ALL" are IN and NOT IN; set negated for the latter.  False if
  * it is another comparison.
@@ -132,9 +166,11 @@ comparisons(Subquery *sub, SubLink *link, List **result)
 		}
 		if (op == NULL || !IsA(op, OpExpr) || list_length(op->args) != 2)
 			return false;
+		op = copyObject(op);
+		if (!set_apart(op))
+			return false;
 		if (link->subLinkType == ALL_SUBLINK)
 		{
-			op = copyObject(op);
 			op->opno = get_negator(op->opno);
 			if (!OidIsValid(op->opno))
 				return false;

@@ -12,7 +12,8 @@
  * counts its rows off for each of them.
  *
  * The server's windows are what is left where bytes do not order as the query
- * does; what a window numbers is numbered for all of its partition's rows.
+ * does, and where LIMIT or OFFSET is no constant; what a window numbers is
+ * numbered for all of its partition's rows.
  *
  * src/plan/topk.c
  *
@@ -20,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_collation.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -27,6 +29,8 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
@@ -192,19 +196,27 @@ order_keys(Query *query, DdirRel *rel, List *keys)
 	return order;
 }
 
-/* The number that LIMIT or OFFSET gives; "none" for NULL, or if there is none. */
-static int64
-row_count(DdirLevel *level, Node *expr, int64 none, const char *name)
-{
-	Const	   *value;
+/*
+ * LIMIT and OFFSET
+ */
 
-	if (expr == NULL)
-		return none;
-	value = (Const *) ddir_lower_fold(level, (Expr *) copyObject(expr));
-	if (!IsA(value, Const))
-		ddir_refuse_query(level->run->refusal, DDIR_REFUSE_LIMIT,
-						  psprintf("a %s that is not a constant", name));
-	if (value->constisnull)
+/* What LIMIT or OFFSET says, if it is known now. */
+static bool
+is_known(DdirLevel *level, Node **expr)
+{
+	if (*expr == NULL || contain_vars_of_level(*expr, 0) || checkExprHasSubLink(*expr))
+		return *expr == NULL;
+	*expr = (Node *) ddir_lower_fold(level, (Expr *) copyObject(*expr));
+	return IsA(*expr, Const);
+}
+
+/* The number, if that is a constant; "none" for NULL, or if there is none. */
+static int64
+row_count(Node *expr, int64 none, const char *name)
+{
+	Const	   *value = (Const *) expr;
+
+	if (value == NULL || value->constisnull)
 		return none;
 	if (DatumGetInt64(value->constvalue) < 0)
 		ereport(ERROR,
@@ -266,25 +278,32 @@ compare_number(int64 number, Oid op, DdirRel *rel, AttrNumber a)
 	return expr;
 }
 
+/* Behind its columns, the number of each row and its rank. */
 static DdirRel *
-by_numbers(DdirRel *rel, List *keys, List *order, int64 limit, int64 offset, bool ties)
+numbered(DdirRel *rel, List *keys, List *order)
 {
 	WindowClause *frame = makeNode(WindowClause);
-	int			n = rel->type->natts;
-	List	   *columns = ddir_rel_columns(0, rel);
-	List	   *quals = NIL;
-	DdirRel    *numbered;
 
 	frame->frameOptions = FRAMEOPTION_DEFAULTS;
 	frame->winref = 1;
-	numbered = ddir_rel_window(rel, keys, order, frame,
-							   list_make2(window_func(F_ROW_NUMBER), window_func(F_RANK_)));
+	return ddir_rel_window(rel, keys, order, frame,
+						   list_make2(window_func(F_ROW_NUMBER), window_func(F_RANK_)));
+}
+
+static DdirRel *
+by_numbers(DdirRel *rel, List *keys, List *order, int64 limit, int64 offset, bool ties)
+{
+	int			n = rel->type->natts;
+	List	   *columns = ddir_rel_columns(0, rel);
+	List	   *quals = NIL;
+
+	rel = numbered(rel, keys, order);
 	if (offset > 0)
-		quals = lappend(quals, compare_number(offset, Int8LessOperator, numbered, n + 1));
+		quals = lappend(quals, compare_number(offset, Int8LessOperator, rel, n + 1));
 	if (limit >= 0 && limit <= PG_INT64_MAX - offset)
 		quals = lappend(quals, compare_number(offset + limit, get_negator(Int8LessOperator),
-											  numbered, ties ? n + 2 : n + 1));
-	return ddir_rel_map(numbered, quals, columns);
+											  rel, ties ? n + 2 : n + 1));
+	return ddir_rel_map(rel, quals, columns);
 }
 
 static DdirRel *
@@ -295,20 +314,165 @@ make_topk(DdirRel *rel, List *keys, List *order, int64 limit, int64 offset, bool
 	return by_numbers(rel, keys, order, limit, offset, ties);
 }
 
+typedef struct CountContext
+{
+	DdirLevel  *level;
+	List	   *columns;		/* of the query, as the relation has them */
+	int			depth;
+} CountContext;
+
+/*
+ * What LIMIT or OFFSET mentions are columns of the query around, which the query
+ * has as its own by now.
+ */
+static Node *
+count_mutator(Node *node, void *arg)
+{
+	CountContext *cx = arg;
+	ListCell   *lc;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Query))
+	{
+		cx->depth++;
+		node = (Node *) query_tree_mutator((Query *) node, count_mutator, arg, 0);
+		cx->depth--;
+		return node;
+	}
+	if (!IsA(node, Var) || (int) ((Var *) node)->varlevelsup < cx->depth)
+		return expression_tree_mutator(node, count_mutator, arg);
+	foreach(lc, cx->columns)
+	{
+		Var		   *var = copyObject((Var *) node);
+
+		var->varlevelsup -= cx->depth;
+		if (!equal(lfirst_node(TargetEntry, lc)->expr, var))
+			continue;
+		var = makeVarFromTargetEntry(1, lfirst_node(TargetEntry, lc));
+		var->varattno = foreach_current_index(lc) + 1;
+		var->varlevelsup = cx->depth;
+		return (Node *) var;
+	}
+	elog(ERROR, "a column that LIMIT or OFFSET mentions is not there");
+}
+
+static Expr *
+int8_less(Expr *left, Expr *right, bool negated)
+{
+	return make_opclause(negated ? get_negator(Int8LessOperator) : Int8LessOperator, BOOLOID, false,
+						 left, right, InvalidOid, InvalidOid);
+}
+
+static Expr *
+int8_zero(void)
+{
+	return (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false,
+							  FLOAT8PASSBYVAL);
+}
+
+/* Ready to be compared with numbers of rows: below zero it is an error. */
+static Expr *
+row_count_of(DdirLevel *level, Node *expr, const char *name, int sqlstate)
+{
+	CountContext cx = {level, ddir_query_columns(level->query)};
+	Expr	   *value = (Expr *) count_mutator(expr, &cx);
+	CaseExpr   *error = makeNode(CaseExpr);
+	CaseWhen   *negative = makeNode(CaseWhen);
+	char	   *message = psprintf("%d %s must not be negative", sqlstate, name);
+
+	negative->expr = int8_less(value, int8_zero(), false);
+	negative->result = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+										  CStringGetTextDatum(message), false, false);
+	negative->location = -1;
+	error->casetype = TEXTOID;
+	error->casecollid = DEFAULT_COLLATION_OID;
+	error->args = list_make1(negative);
+	error->defresult = (Expr *) makeNullConst(TEXTOID, -1, DEFAULT_COLLATION_OID);
+	error->location = -1;
+	return ddir_asked(copyObject(value), (Expr *) error);
+}
+
+static Expr *
+null_as_zero(Expr *value)
+{
+	CoalesceExpr *coalesce = makeNode(CoalesceExpr);
+
+	coalesce->coalescetype = INT8OID;
+	coalesce->args = list_make2(value, int8_zero());
+	coalesce->location = -1;
+	return (Expr *) coalesce;
+}
+
+/*
+ * The rows that are counted off by what is computed:
+ *
+ *	SELECT columns FROM numbered
+ *	 WHERE number > coalesce(offset, 0)
+ *	   AND (limit IS NULL OR number - coalesce(offset, 0) <= limit)
+ *
+ * With ties it is the rank that is within the limit.
+ */
+static DdirRel *
+by_computed_numbers(DdirLevel *level, DdirRel *rel, List *keys, List *order, bool ties)
+{
+	Query	   *query = makeNode(Query);
+	int			n = rel->type->natts;
+	List	   *columns = ddir_rel_columns(0, rel);
+	List	   *quals = NIL;
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	DdirRel    *rows = numbered(rel, keys, order);
+	DdirLevel  *filter;
+	Expr	   *offset = NULL;
+
+	if (level->query->limitOffset)
+	{
+		offset = null_as_zero(row_count_of(level, level->query->limitOffset, "OFFSET",
+										   ERRCODE_INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE));
+		quals = lappend(quals, int8_less(offset, (Expr *) ddir_rel_var(0, rows, n + 1), false));
+	}
+	if (level->query->limitCount)
+	{
+		Expr	   *limit = row_count_of(level, level->query->limitCount, "LIMIT",
+										 ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE);
+		Expr	   *number = (Expr *) ddir_rel_var(0, rows, ties ? n + 2 : n + 1);
+
+		if (offset)
+			number = (Expr *) makeFuncExpr(F_INT8MI, INT8OID, list_make2(number, copyObject(offset)),
+										   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+		quals = lappend(quals, make_orclause(list_make2(ddir_null_test(limit, IS_NULL),
+														int8_less(limit, number, true))));
+	}
+
+	ref->rtindex = ddir_query_add_given(level->run, query, "numbered", rows);
+	query->commandType = CMD_SELECT;
+	query->hasSubLinks = true;
+	query->jointree = makeFromExpr(list_make1(ref), (Node *) make_ands_explicit(quals));
+	filter = ddir_level_make(level->run, level->parent, query, level->kind);
+	return ddir_from_close(filter, ddir_lower_from(filter), columns);
+}
+
 static DdirRel *
 count_off(DdirLevel *level, DdirRel *rel)
 {
 	Query	   *query = level->query;
-	int64		offset = row_count(level, query->limitOffset, 0, "OFFSET");
-	int64		limit = row_count(level, query->limitCount, -1, "LIMIT");
+	Node	   *limit_expr = query->limitCount;
+	Node	   *offset_expr = query->limitOffset;
 	List	   *keys = binding_keys(query, rel);
+	List	   *order = order_keys(query, rel, keys);
+	bool		ties = query->limitOption == LIMIT_OPTION_WITH_TIES;
+	int64		limit;
+	int64		offset;
 
+	if (!is_known(level, &limit_expr) || !is_known(level, &offset_expr))
+		return by_computed_numbers(level, rel, keys, order, ties);
+	offset = row_count(offset_expr, 0, "OFFSET");
+	limit = row_count(limit_expr, -1, "LIMIT");
 	if (limit < 0 && offset == 0)
 		return rel;
 	if (limit == 0)
 		return ddir_rel_constant(rel->type, NIL);
-	return make_topk(rel, keys, order_keys(query, rel, keys), limit, offset,
-					 query->limitOption == LIMIT_OPTION_WITH_TIES && limit > 0);
+	return make_topk(rel, keys, order, limit, offset, ties && limit > 0);
 }
 
 DdirRel *

@@ -30,6 +30,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_proc.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -38,6 +39,7 @@
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "base/compat.h"
 #include "plan/lowering.h"
@@ -498,18 +500,38 @@ make_top(Split *s, Query *below, int *place)
 		tle->resno = list_length(targets) + 1;
 		targets = lappend(targets, tle);
 	}
+	/* these mention columns of a binding, if any */
+	top->limitCount = top_mutator(query->limitCount, &cx);
+	top->limitOffset = top_mutator(query->limitOffset, &cx);
 	top->targetList = targets;
 	top->distinctClause = query->distinctClause;
 	top->hasDistinctOn = query->hasDistinctOn;
 	top->sortClause = query->sortClause;
-	top->limitCount = query->limitCount;
-	top->limitOffset = query->limitOffset;
 	top->limitOption = query->limitOption;
 	top->hasSubLinks = query->hasSubLinks;
 	top->hasTargetSRFs = query->hasTargetSRFs;
 	if (carried)
 		top->rtable = lappend(top->rtable, carried);
 	return top;
+}
+
+/* Arguments by name, and those left out, to their places. */
+static bool
+arguments_walker(Node *node, void *unused)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, WindowFunc))
+	{
+		WindowFunc *f = (WindowFunc *) node;
+		HeapTuple	proc = SearchSysCache1(PROCOID, ObjectIdGetDatum(f->winfnoid));
+
+		if (!HeapTupleIsValid(proc))
+			elog(ERROR, "cache lookup failed for function %u", f->winfnoid);
+		f->args = expand_function_arguments(f->args, false, f->wintype, proc);
+		ReleaseSysCache(proc);
+	}
+	return expression_tree_walker(node, arguments_walker, NULL);
 }
 
 Query *
@@ -524,6 +546,7 @@ ddir_split_windows(Query *query)
 		return query;
 	ddir_flatten_groups(query);
 	query->targetList = (List *) ddir_flatten_join_aliases(query, (Node *) query->targetList);
+	arguments_walker((Node *) query->targetList, NULL);
 	collect(&split);
 	place = palloc0(sizeof(int) * (list_length(split.funcs) + 1));
 	result = make_bottom(&split);
