@@ -16,6 +16,7 @@
 #	make installcheck	the tests that need a server, without set-up
 #	make unit		the engine alone, under sanitizers
 #	make oracle		random views against their queries (RUNTIME, SEED)
+#	make check-queries	PostgreSQL's own regression queries as views (SEED, FILES)
 #	make bench		the table of README.md; bench-engine: its engine part
 #	make bench-tpch		TPC-H's queries as views, against REFRESH
 #	make tidy, make indent	what review would otherwise be about
@@ -60,6 +61,9 @@ demo-stop:
 
 oracle:
 	@$(TOOLS)/as-user test/oracle/run
+
+check-queries:
+	@test/queries/check
 
 bench: bench-engine
 	@$(TOOLS)/as-user test/bench/run
@@ -136,5 +140,5 @@ build/bench/%.o: %.c Makefile
 -include $(wildcard build/unit/*/*/*.d build/bench/*/*/*.d)
 
 .SECONDARY:
-.PHONY: all install check installcheck check-fresh check-17 check-18 check-upgrade demo demo-stop oracle \
+.PHONY: all install check installcheck check-fresh check-17 check-18 check-upgrade check-queries demo demo-stop oracle \
 	bench bench-engine bench-tpch tidy indent clean unit unit-programs
