@@ -51,7 +51,7 @@ endif
 
 # prove empties tmp_check, so the other two keep their servers elsewhere.
 # "publication" and "identity" are about replica identities, which triggers need not
-REGRESS        = $(filter-out $(if $(CAPTURE_OPTS),publication),\
+REGRESS        = $(filter-out $(if $(CAPTURE_OPTS),keymode publication),\
 	$(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql))))
 REGRESS_OPTS   = --temp-instance=tmp_check_sql --temp-config=test/ddir.conf $(CAPTURE_OPTS) \
 	--encoding=UTF8 --no-locale --load-extension=ddir

@@ -4,7 +4,9 @@
 CREATE SCHEMA publication;
 SET search_path = publication;
 
-CREATE TABLE t (a int PRIMARY KEY, b int, c text);
+-- (a partition: old rows of other tables with a key can be known by that)
+CREATE TABLE root (a int PRIMARY KEY, b int, c text) PARTITION BY LIST (a);
+CREATE TABLE t PARTITION OF root DEFAULT;
 INSERT INTO t SELECT i, i % 3, 'x' FROM generate_series(1, 6) AS i;
 CREATE FUNCTION identity_of(regclass) RETURNS "char" LANGUAGE sql AS 'SELECT relreplident FROM pg_class WHERE oid = $1';
 

@@ -17,7 +17,6 @@
 #include "capture/capture.h"
 #include "capture/cuts.h"
 #include "capture/decoder.h"
-#include "capture/replident.h"
 
 /* A table whose triggers are there. */
 typedef struct Attached
@@ -25,6 +24,13 @@ typedef struct Attached
 	Oid			relid;
 	uint64		mark;
 } Attached;
+
+/* A table whose old rows are known by key. */
+typedef struct Keyed
+{
+	Oid			relid;
+	DdirIdentityKey key;
+} Keyed;
 
 /* One of decoder and cuts is there. */
 struct DdirCapture
@@ -34,6 +40,8 @@ struct DdirCapture
 	DdirCuts   *cuts;
 	DdirTracking *tracking;		/* of the one that is there */
 	List	   *attached;		/* of Attached * */
+	List	   *keyed;			/* of Keyed * */
+	List	   *given_up;		/* of Oid: never again by key */
 };
 
 /* ----
@@ -94,16 +102,51 @@ ddir_capture_opened(const DdirCapture *c)
  * ----
  */
 
+static Bitmapset *
+key_columns(const DdirIdentityKey *key)
+{
+	Bitmapset  *columns = NULL;
+	ListCell   *lc;
+
+	foreach(lc, key->atts)
+		columns = bms_add_member(columns, lfirst_int(lc));
+	return columns;
+}
+
 bool
 ddir_capture_track(DdirCapture *c, Oid relid, const Bitmapset *used)
 {
-	return ddir_tracking_add(c->tracking, relid, 0, used);
+	const DdirIdentityKey *key = ddir_capture_key(c, relid);
+	Bitmapset  *columns;
+
+	if (key == NULL)
+		return ddir_tracking_add(c->tracking, relid, 0, used);
+	columns = key_columns(key);
+	if (!ddir_tracking_add(c->tracking, relid, 0, bms_union(used, columns)))
+		return false;
+	ddir_tracking_by_key(c->tracking, relid, columns);
+	return true;
 }
 
 void
 ddir_capture_untrack(DdirCapture *c, Oid relid)
 {
 	ddir_tracking_remove(c->tracking, relid);
+	ddir_capture_forget_key(c, relid);
+}
+
+const Bitmapset *
+ddir_capture_keyed(const DdirCapture *c, Oid relid)
+{
+	const DdirTracked *t = ddir_tracking_keyed(c->tracking, relid);
+
+	return t ? t->key : NULL;
+}
+
+void
+ddir_capture_expect(DdirCapture *c, Oid relid, Size old_bytes)
+{
+	ddir_tracking_expect(c->tracking, relid, old_bytes);
 }
 
 const DdirRowType *
@@ -192,15 +235,93 @@ note_attached(DdirCapture *c, Oid relid, uint64 mark)
 	MemoryContextSwitchTo(old);
 }
 
+static Keyed *
+find_keyed(const DdirCapture *c, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, c->keyed)
+	{
+		Keyed	   *k = lfirst(lc);
+
+		if (k->relid == relid)
+			return k;
+	}
+	return NULL;
+}
+
+const DdirIdentityKey *
+ddir_capture_key(const DdirCapture *c, Oid relid)
+{
+	Keyed	   *k = find_keyed(c, relid);
+
+	return k ? &k->key : NULL;
+}
+
+void
+ddir_capture_forget_key(DdirCapture *c, Oid relid)
+{
+	Keyed	   *k = find_keyed(c, relid);
+
+	if (k == NULL)
+		return;
+	c->keyed = list_delete_ptr(c->keyed, k);
+	list_free(k->key.atts);
+	pfree(k);
+}
+
+void
+ddir_capture_give_up_key(DdirCapture *c, Oid relid)
+{
+	MemoryContext old = MemoryContextSwitchTo(c->cxt);
+
+	c->given_up = list_append_unique_oid(c->given_up, relid);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+note_key(DdirCapture *c, Oid relid, const DdirIdentityKey *key)
+{
+	MemoryContext old = MemoryContextSwitchTo(c->cxt);
+	Keyed	   *k;
+
+	ddir_capture_forget_key(c, relid);
+	if (key->atts != NIL)
+	{
+		k = palloc(sizeof(Keyed));
+		k->relid = relid;
+		k->key.atts = list_copy(key->atts);
+		k->key.plain = key->plain;
+		c->keyed = lappend(c->keyed, k);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* While it is in use, whoever reads it relies on what is delivered. */
+static DdirAttemptResult
+prepare_identity(DdirCapture *c, Oid relid, bool in_use, int lock_ms, char **why)
+{
+	bool		by_key = !in_use && !list_member_oid(c->given_up, relid);
+	DdirIdentityKey key;
+	DdirAttemptResult result;
+
+	if (in_use && find_keyed(c, relid))
+		return DDIR_ATTEMPT_DONE;
+	result = ddir_identity_prepare(relid, by_key, lock_ms, &key, why);
+	if (result == DDIR_ATTEMPT_DONE)
+		note_key(c, relid, &key);
+	return result;
+}
+
 DdirAttemptResult
-ddir_capture_prepare(DdirCapture *c, Oid relid, int lock_ms, char **why)
+ddir_capture_prepare(DdirCapture *c, Oid relid, bool in_use, int lock_ms, char **why)
 {
 	DdirAttemptResult result;
 	uint64		mark;
 
 	if (c->decoder)
 	{
-		result = ddir_identity_set_full(relid, lock_ms, why);
+		result = prepare_identity(c, relid, in_use, lock_ms, why);
 		return result == DDIR_ATTEMPT_DONE ? ddir_triggers_detach(relid, lock_ms) : result;
 	}
 	result = ddir_triggers_attach(relid, lock_ms, &mark, why);
@@ -213,7 +334,7 @@ ddir_capture_prepare(DdirCapture *c, Oid relid, int lock_ms, char **why)
 bool
 ddir_capture_refused(const DdirCapture *c, Oid relid)
 {
-	return c->decoder && ddir_identity_refused(relid);
+	return c->decoder && ddir_identity_refused(relid, !list_member_oid(c->given_up, relid));
 }
 
 DdirAttemptResult
@@ -243,14 +364,17 @@ bool
 ddir_capture_intact(const DdirCapture *c, Oid relid)
 {
 	Attached   *a = find_attached(c, relid);
+	Keyed	   *k = find_keyed(c, relid);
 
-	return c->decoder != NULL || a == NULL || ddir_triggers_mark(relid) == a->mark;
+	if (c->decoder)
+		return k == NULL || equal(ddir_identity_key(relid).atts, k->key.atts);
+	return a == NULL || ddir_triggers_mark(relid) == a->mark;
 }
 
 const char *
 ddir_capture_identity(const DdirCapture *c, Oid relid)
 {
 	if (c->decoder)
-		return "full";
+		return find_keyed(c, relid) ? "key" : "full";
 	return ddir_triggers_by_row(relid) ? "row triggers" : "statement triggers";
 }

@@ -29,6 +29,7 @@
 #include "base/shared.h"
 #include "capture/attempt.h"
 #include "capture/decode.h"
+#include "capture/replident.h"
 
 typedef struct DdirCapture DdirCapture;
 
@@ -42,6 +43,18 @@ extern DdirCaptureMode ddir_capture_opened(const DdirCapture *c);
 extern bool ddir_capture_track(DdirCapture *c, Oid relid, const Bitmapset *used);
 extern void ddir_capture_untrack(DdirCapture *c, Oid relid);
 extern const DdirRowType *ddir_capture_rowtype(const DdirCapture *c, Oid relid);
+
+/*
+ * Are the changes that are delivered of it to be resolved by key (keyed.h)?
+ * Then by which columns, as a set.
+ */
+extern const Bitmapset *ddir_capture_keyed(const DdirCapture *c, Oid relid);
+
+/* What was prepared: that key in order; NULL: old rows are logged whole. */
+extern const DdirIdentityKey *ddir_capture_key(const DdirCapture *c, Oid relid);
+
+/* An old row of it takes about so many bytes. */
+extern void ddir_capture_expect(DdirCapture *c, Oid relid, Size old_bytes);
 
 /* true: there is no more at the moment */
 extern bool ddir_capture_read(DdirCapture *c, const DdirDecodeLimits *limits, DdirTrays *out);
@@ -64,10 +77,11 @@ extern int	ddir_capture_unseen(DdirCapture *c, TransactionId **xids);
 
 /*
  * A table's changes are to be captured, or no more: attempts.  Preparing for one
- * way undoes what was done for the other.
+ * way undoes what was done for the other.  How old rows are known stays as it
+ * is while the table is in use.
  */
-extern DdirAttemptResult ddir_capture_prepare(DdirCapture *c, Oid relid, int lock_ms,
-											  char **why);
+extern DdirAttemptResult ddir_capture_prepare(DdirCapture *c, Oid relid, bool in_use,
+											  int lock_ms, char **why);
 extern DdirAttemptResult ddir_capture_release(Oid relid, int lock_ms);
 
 /*
@@ -77,6 +91,13 @@ extern DdirAttemptResult ddir_capture_release(Oid relid, int lock_ms);
  */
 extern void ddir_capture_join(Oid relid);
 
+/*
+ * Old rows cannot be known by key any more: the identity is another one.  Or
+ * they could not be found by it, and will not be looked for again.
+ */
+extern void ddir_capture_forget_key(DdirCapture *c, Oid relid);
+extern void ddir_capture_give_up_key(DdirCapture *c, Oid relid);
+
 /* In a transaction, with a snapshot: would preparing be refused? */
 extern bool ddir_capture_refused(const DdirCapture *c, Oid relid);
 
@@ -85,7 +106,8 @@ extern List *ddir_capture_remembered(void);
 
 /*
  * In a transaction: is what was prepared as it was, so that nothing has escaped
- * us?  (Logical decoding notices by itself.)
+ * us?  (Logical decoding notices by itself, but that the key is another one is
+ * better known before.)
  */
 extern bool ddir_capture_intact(const DdirCapture *c, Oid relid);
 

@@ -20,6 +20,8 @@
  *	  IDENTITY FULL, or where the identity's columns are all that is used.
  *	- A TOASTed value that an update left alone is not in the new row.  It is
  *	  in the old one, where the server has put it back in line.
+ *	- Where old rows are known by key, its columns must be in the old row, or
+ *	  have been left alone; no other value need be there (keyed.h).
  *
  * A change that does not have these becomes an event.  An update of unused
  * columns only is no change.
@@ -47,6 +49,7 @@
 
 #include "base/compat.h"
 #include "capture/decoder.h"
+#include "capture/keyed.h"
 
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
 
@@ -211,6 +214,75 @@ add_change(DdirDecoder *d, const DdirFeed *f, HeapTuple old, HeapTuple new, Tupl
 	d->tracking.bytes += run->val.len - run->val.off[n];
 }
 
+/* Are the key's columns logged of an old row, or known not to have changed? */
+static bool
+identity_has_key(const DdirTracked *t, Relation relation, bool old)
+{
+	Bitmapset  *identity;
+	int			att = -1;
+
+	if (relation->rd_rel->relreplident == REPLICA_IDENTITY_FULL)
+		return old;
+	if (relation->rd_rel->relreplident == REPLICA_IDENTITY_NOTHING)
+		return false;
+	identity = RelationGetIdentityKeyBitmap(relation);
+	while ((att = bms_next_member(t->key, att)) >= 0)
+		if (!bms_is_member(att - FirstLowInvalidHeapAttributeNumber, identity))
+			return false;
+	return true;
+}
+
+/*
+ * The change of a row that is known by its key; without an old row the key is
+ * the new one's.
+ */
+static void
+take_keyed_change(DdirDecoder *d, const DdirFeed *f, Relation relation,
+				  ReorderBufferChange *change)
+{
+	DdirTracked *t = f->into;
+	DdirDeltas *run = ddir_tracked_run(&d->tracking, t);
+	bool		insert = change->action == REORDER_BUFFER_CHANGE_INSERT;
+	HeapTuple	old = ddir_compat_change_tuple(change->data.tp.oldtuple);
+	HeapTuple	new = ddir_compat_change_tuple(change->data.tp.newtuple);
+	bool	   *left_out = palloc0(t->type->natts * sizeof(bool) + 1);
+	bool		known = insert || ((old != NULL || new != NULL) &&
+								   identity_has_key(t, relation, old != NULL));
+
+	if (ddir_tracked_full(&d->tracking, t, run))
+		return;
+	if (insert)
+		old = NULL;
+	if (old)
+		deform(d, f, old, RelationGetDescr(relation), &d->old);
+	if (new)
+		deform(d, f, new, RelationGetDescr(relation), &d->new);
+	for (int i = 0; i < t->ncols; i++)
+	{
+		const DdirTrackedColumn *c = &t->col[i];
+		bool		in_key = bms_is_member(c->att + 1, t->key);
+
+		if (old && in_key)
+			known = known && !is_left_out(c, &d->old);
+		if (new == NULL || !is_left_out(c, &d->new))
+			continue;
+		known = known && !in_key && !insert;
+		left_out[c->att] = d->new.isnull[c->att] = true;
+	}
+	if (!known)
+	{
+		ddir_tracked_event(&d->tracking, t, DDIR_TRAY_NO_OLD_IMAGE);
+		return;
+	}
+	d->tracking.bytes += ddir_keyed_push(run, t->type, t->used, t->key,
+										 old ? d->old.values : NULL, d->old.isnull,
+										 new ? d->new.values : NULL, d->new.isnull,
+										 insert ? NULL : left_out, d->tracking.out->next);
+	if (!insert)
+		d->tracking.bytes += t->old_bytes;
+	d->tracking.rows++;
+}
+
 static void
 take_change(DdirDecoder *d, const DdirFeed *f, Relation relation, ReorderBufferChange *change)
 {
@@ -226,6 +298,12 @@ take_change(DdirDecoder *d, const DdirFeed *f, Relation relation, ReorderBufferC
 
 	MemoryContextReset(d->scratch);
 	caller = MemoryContextSwitchTo(d->scratch);
+	if (f->into->key)
+	{
+		take_keyed_change(d, f, relation, change);
+		MemoryContextSwitchTo(caller);
+		return;
+	}
 	if (change->action != REORDER_BUFFER_CHANGE_DELETE)
 		new = ddir_compat_change_tuple(change->data.tp.newtuple);
 	if (change->action != REORDER_BUFFER_CHANGE_INSERT)

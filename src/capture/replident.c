@@ -1,7 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * replident.c
- *	  Making a table log its old rows: REPLICA IDENTITY FULL, and back.
+ *	  How a table logs its old rows: REPLICA IDENTITY FULL, and back, or as it is.
+ *
+ * Under FULL every UPDATE and DELETE writes the whole old row to the WAL, with
+ * the values that the table keeps out of line: a column of a few bytes changed
+ * beside a document of a megabyte costs that megabyte, which the new row alone
+ * would not.  So a table whose TOAST table is at least as large as itself, and
+ * whose identity is an index (the primary key, mostly), is left alone: its old
+ * rows are then known by their key (keyed.h), for the price of holding the
+ * columns used of all its rows.  Other tables are set to FULL, which costs them
+ * little and us nothing.  Partitions are always set to FULL: their rows are
+ * those of the tables above them, whose key none of their indexes need be.
  *
  * Both directions are attempts (attempt.h): transactions of their own that do
  * not wait long for the table's lock.
@@ -13,7 +23,8 @@
  *
  * One thing stands in the way: a publication with a column list for the table.
  * Under FULL the server lets no list do, so every UPDATE and DELETE of the
- * table would fail.  (Row filters may use any column under FULL.)
+ * table would fail.  (Row filters may use any column under FULL.)  A table with
+ * an identity index is left alone then, too.
  *
  * The command goes through ALTER TABLE's own code, without parsing; event
  * triggers of the user do not see it.
@@ -26,21 +37,26 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -70,6 +86,122 @@ run_sql(const char *sql, int nargs, Oid *types, Datum *values, const char *nulls
 
 	if (result != expected)
 		elog(ERROR, "SPI_execute_with_args returned %d for: %s", result, sql);
+}
+
+/* ----
+ * As it is
+ * ----
+ */
+
+/* Does the index tell rows apart at all times, by columns that are never NULL? */
+static bool
+is_key(Form_pg_index form, HeapTuple tup)
+{
+	if (!form->indisunique || !form->indimmediate || !form->indisvalid ||
+		!heap_attisnull(tup, Anum_pg_index_indexprs, NULL) ||
+		!heap_attisnull(tup, Anum_pg_index_indpred, NULL))
+		return false;
+	for (int i = 0; i < form->indnkeyatts; i++)
+	{
+		HeapTuple	att = SearchSysCache2(ATTNUM, ObjectIdGetDatum(form->indrelid),
+										  Int16GetDatum(form->indkey.values[i]));
+		bool		fits = HeapTupleIsValid(att) &&
+		((Form_pg_attribute) GETSTRUCT(att))->attnotnull;
+
+		if (HeapTupleIsValid(att))
+			ReleaseSysCache(att);
+		if (!fits)
+			return false;
+	}
+	return true;
+}
+
+/* Does the index compare as the types do by themselves? */
+static bool
+is_plain(Form_pg_index form, HeapTuple tup)
+{
+	bool		isnull;
+	oidvector  *opclasses = (oidvector *)
+	DatumGetPointer(SysCacheGetAttr(INDEXRELID, tup, Anum_pg_index_indclass, &isnull));
+	oidvector  *collations = (oidvector *)
+	DatumGetPointer(SysCacheGetAttr(INDEXRELID, tup, Anum_pg_index_indcollation, &isnull));
+
+	for (int i = 0; i < form->indnkeyatts; i++)
+	{
+		Oid			typid;
+		int32		typmod;
+		Oid			collation;
+
+		get_atttypetypmodcoll(form->indrelid, form->indkey.values[i], &typid, &typmod,
+							  &collation);
+		if (opclasses->values[i] != GetDefaultOpClass(getBaseType(typid), BTREE_AM_OID) ||
+			collations->values[i] != collation)
+			return false;
+	}
+	return true;
+}
+
+/* The key of an index, if it is one that is, or can be, an identity. */
+static DdirIdentityKey
+key_of_index(Oid relid, Oid index)
+{
+	DdirIdentityKey key = {NIL, false};
+	HeapTuple	tup = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	Form_pg_index form;
+
+	if (!HeapTupleIsValid(tup))
+		return key;
+	form = (Form_pg_index) GETSTRUCT(tup);
+	if (form->indrelid == relid && is_key(form, tup))
+	{
+		for (int i = 0; i < form->indnkeyatts; i++)
+			key.atts = lappend_int(key.atts, form->indkey.values[i]);
+		key.plain = is_plain(form, tup);
+	}
+	ReleaseSysCache(tup);
+	return key;
+}
+
+/* No lock: what a change is logged with is seen in the change itself. */
+DdirIdentityKey
+ddir_identity_key(Oid relid)
+{
+	Relation	rel = RelationIdGetRelation(relid);
+	Oid			index = InvalidOid;
+
+	if (RelationIsValid(rel))
+	{
+		index = RelationGetReplicaIndex(rel);
+		RelationClose(rel);
+	}
+	return key_of_index(relid, index);
+}
+
+/* Is most of it out of line?  The caller has locked it. */
+static bool
+is_toasted(Oid relid)
+{
+	bool		toasted = false;
+	Relation	rel;
+	Relation	toast;
+
+	rel = try_relation_open(relid, NoLock);
+	if (rel && OidIsValid(rel->rd_rel->reltoastrelid))
+	{
+		toast = table_open(rel->rd_rel->reltoastrelid, AccessShareLock);
+		toasted = RelationGetNumberOfBlocks(toast) > 0 &&
+			RelationGetNumberOfBlocks(toast) >= RelationGetNumberOfBlocks(rel);
+		table_close(toast, AccessShareLock);
+	}
+	if (rel)
+		relation_close(rel, NoLock);
+	return toasted;
+}
+
+static bool
+is_plain_table(Oid relid)
+{
+	return get_rel_relkind(relid) == RELKIND_RELATION && !get_rel_relispartition(relid);
 }
 
 /* ----
@@ -104,27 +236,36 @@ publication_with_list(Oid relid)
 	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 }
 
-static char *
-identity_index_name(Oid relid)
+/* The index that is the primary key, or that is marked as the identity. */
+static Oid
+find_index(Oid relid, bool primary)
 {
 	List	   *indexes;
 	ListCell   *lc;
-	char	   *name = NULL;
+	Oid			found = InvalidOid;
 	Relation	rel = relation_open(relid, NoLock);
 
 	indexes = RelationGetIndexList(rel);
 	foreach(lc, indexes)
 	{
 		HeapTuple	tup = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(lc)));
+		Form_pg_index form;
 
 		if (!HeapTupleIsValid(tup))
 			continue;
-		if (((Form_pg_index) GETSTRUCT(tup))->indisreplident)
-			name = get_rel_name(lfirst_oid(lc));
+		form = (Form_pg_index) GETSTRUCT(tup);
+		if (primary ? form->indisprimary : form->indisreplident)
+			found = lfirst_oid(lc);
 		ReleaseSysCache(tup);
 	}
 	relation_close(rel, NoLock);
-	return name;
+	return found;
+}
+
+static char *
+identity_index_name(Oid relid)
+{
+	return get_rel_name(find_index(relid, false));
 }
 
 static void
@@ -254,33 +395,27 @@ recall(Oid relid, char *identity, char **index)
 	return true;
 }
 
-/* Can it still be the identity of this table?  As ALTER TABLE wants it. */
-static bool
-index_fits(Oid relid, const char *index)
+static Oid
+index_named(Oid relid, const char *index)
 {
-	Oid			oid = index ? get_relname_relid(index, get_rel_namespace(relid)) : InvalidOid;
-	HeapTuple	tup = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(oid));
-	Form_pg_index form;
-	bool		fits;
+	return index ? get_relname_relid(index, get_rel_namespace(relid)) : InvalidOid;
+}
 
-	if (!HeapTupleIsValid(tup))
-		return false;
-	form = (Form_pg_index) GETSTRUCT(tup);
-	fits = form->indrelid == relid && form->indisunique && form->indimmediate &&
-		form->indisvalid &&
-		heap_attisnull(tup, Anum_pg_index_indexprs, NULL) &&
-		heap_attisnull(tup, Anum_pg_index_indpred, NULL);
-	for (int i = 0; fits && i < form->indnkeyatts; i++)
-	{
-		HeapTuple	att = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid),
-										  Int16GetDatum(form->indkey.values[i]));
+/* The key of the identity that will be restored, if FULL is by us. */
+static DdirIdentityKey
+former_key(Oid relid)
+{
+	DdirIdentityKey none = {NIL, false};
+	char		identity;
+	char	   *index;
 
-		fits = HeapTupleIsValid(att) && ((Form_pg_attribute) GETSTRUCT(att))->attnotnull;
-		if (HeapTupleIsValid(att))
-			ReleaseSysCache(att);
-	}
-	ReleaseSysCache(tup);
-	return fits;
+	if (current_identity(relid) != REPLICA_IDENTITY_FULL || !recall(relid, &identity, &index))
+		return none;
+	if (identity == REPLICA_IDENTITY_DEFAULT)
+		return key_of_index(relid, find_index(relid, true));
+	if (identity == REPLICA_IDENTITY_INDEX)
+		return key_of_index(relid, index_named(relid, index));
+	return none;
 }
 
 static void
@@ -297,7 +432,8 @@ restore(DdirAttempt *a)
 	if (current_identity(a->relid) == REPLICA_IDENTITY_FULL &&
 		identity != REPLICA_IDENTITY_FULL)
 	{
-		if (identity == REPLICA_IDENTITY_INDEX && !index_fits(a->relid, index))
+		if (identity == REPLICA_IDENTITY_INDEX &&
+			key_of_index(a->relid, index_named(a->relid, index)).atts == NIL)
 			identity = REPLICA_IDENTITY_DEFAULT;
 		alter_identity(a->relid, identity,
 					   identity == REPLICA_IDENTITY_INDEX ? index : NULL);
@@ -315,39 +451,110 @@ restore(DdirAttempt *a)
 }
 
 DdirAttemptResult
-ddir_identity_set_full(Oid relid, int lock_ms, char **why)
+ddir_identity_restore(Oid relid, int lock_ms)
 {
-	MemoryContext old = CurrentMemoryContext;
-	char		identity;
+	return ddir_attempt(relid, lock_ms, NULL, restore);
+}
 
-	/* mostly it is so already, and no lock is needed to see that */
-	*why = NULL;
-	StartTransactionCommand();
-	identity = current_identity(relid);
-	CommitTransactionCommand();
+/* ----
+ * Preparing
+ * ----
+ */
+
+static DdirIdentityKey
+copied_key(const DdirIdentityKey *key, MemoryContext cxt)
+{
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	DdirIdentityKey copy = {list_copy(key->atts), key->plain};
+
 	MemoryContextSwitchTo(old);
-	if (identity == REPLICA_IDENTITY_FULL)
+	return copy;
+}
+
+/* What a table has. */
+typedef struct Look
+{
+	char		identity;		/* 0: it is gone */
+	bool		locked;			/* so that the key is not known now */
+	DdirIdentityKey key;		/* it is to be left with that, or to get it
+								 * back if it is FULL */
+} Look;
+
+static void
+look_for_key(Oid relid, Look *look)
+{
+	bool		full = look->identity == REPLICA_IDENTITY_FULL;
+	DdirIdentityKey key = full ? former_key(relid) : ddir_identity_key(relid);
+
+	if (key.atts == NIL)
+		return;
+	if (!full && publication_with_list(relid) != NULL)
+	{
+		look->key = key;
+		return;
+	}
+	look->locked = !ConditionalLockRelationOid(relid, AccessShareLock);
+	if (!look->locked && is_toasted(relid))
+		look->key = key;
+}
+
+static Look
+look_at_table(Oid relid, bool by_key)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	Look		look = {0};
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	SPI_connect();
+	look.identity = current_identity(relid);
+	if (look.identity != 0 && by_key && is_plain_table(relid))
+		look_for_key(relid, &look);
+	look.key = copied_key(&look.key, caller);
+	SPI_finish();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(caller);
+	return look;
+}
+
+DdirAttemptResult
+ddir_identity_prepare(Oid relid, bool by_key, int lock_ms, DdirIdentityKey *key, char **why)
+{
+	Look		look = look_at_table(relid, by_key);
+	DdirAttemptResult result;
+
+	*why = NULL;
+	if (look.key.atts != NIL && look.identity == REPLICA_IDENTITY_FULL)
+	{
+		result = ddir_identity_restore(relid, lock_ms);
+		if (result != DDIR_ATTEMPT_DONE)
+			return result;
+		/* it may not have been possible */
+		look = look_at_table(relid, by_key);
+		if (look.identity == REPLICA_IDENTITY_FULL)
+			look.key.atts = NIL;
+	}
+	*key = look.key;
+	if (look.locked)
+		return DDIR_ATTEMPT_LOCKED;
+	if (key->atts != NIL || look.identity == REPLICA_IDENTITY_FULL)
 		return DDIR_ATTEMPT_DONE;
 	return ddir_attempt(relid, lock_ms, why, set_full);
 }
 
 bool
-ddir_identity_refused(Oid relid)
+ddir_identity_refused(Oid relid, bool by_key)
 {
 	bool		refused;
 
-	if (current_identity(relid) == REPLICA_IDENTITY_FULL)
+	if (current_identity(relid) == REPLICA_IDENTITY_FULL ||
+		(by_key && is_plain_table(relid) && ddir_identity_key(relid).atts != NIL))
 		return false;
 	SPI_connect();
 	refused = publication_with_list(relid) != NULL;
 	SPI_finish();
 	return refused;
-}
-
-DdirAttemptResult
-ddir_identity_restore(Oid relid, int lock_ms)
-{
-	return ddir_attempt(relid, lock_ms, NULL, restore);
 }
 
 List *

@@ -267,6 +267,36 @@ ddir_tracking_add(DdirTracking *k, Oid relid, int natts, const Bitmapset *used)
 	return true;
 }
 
+void
+ddir_tracking_by_key(DdirTracking *k, Oid relid, const Bitmapset *key)
+{
+	DdirTracked *t = find_tracked(k, relid);
+	MemoryContext old;
+
+	if (t == NULL)
+		return;
+	old = MemoryContextSwitchTo(t->cxt);
+	t->key = bms_copy(key);
+	MemoryContextSwitchTo(old);
+}
+
+const DdirTracked *
+ddir_tracking_keyed(const DdirTracking *k, Oid relid)
+{
+	DdirTrackedEntry *e = tracked_lookup(k->hash, relid);
+
+	return e && e->tracked->key ? e->tracked : NULL;
+}
+
+void
+ddir_tracking_expect(DdirTracking *k, Oid relid, Size old_bytes)
+{
+	DdirTracked *t = find_tracked(k, relid);
+
+	if (t)
+		t->old_bytes = old_bytes;
+}
+
 const DdirRowType *
 ddir_tracking_rowtype(const DdirTracking *k, Oid relid)
 {
@@ -486,6 +516,12 @@ ddir_tracked_event(DdirTracking *k, DdirTracked *t, DdirTrayEventKind kind)
 	ddir_trays_event(k->out, t->relid, kind);
 }
 
+Size
+ddir_tray_bytes_max(void)
+{
+	return Min(DDIR_TRAY_BYTES_MAX, (Size) ddir_memory_limit * 1024 / 2);
+}
+
 /*
  * A tray that is too large gives its rows up, so that memory and the lanes'
  * limits hold for any transaction.  True: it has, and no more are wanted.
@@ -493,12 +529,10 @@ ddir_tracked_event(DdirTracking *k, DdirTracked *t, DdirTrayEventKind kind)
 bool
 ddir_tracked_full(DdirTracking *k, DdirTracked *t, DdirDeltas *run)
 {
-	Size		limit = Min(DDIR_TRAY_BYTES_MAX, (Size) ddir_memory_limit * 1024 / 2);
-
 	if (t->event_tray[DDIR_TRAY_TOO_LARGE] == k->out->next)
 		return true;
 	if (run->n == t->start_n ||
-		run->val.len - run->val.off[t->start_n] <= limit)
+		run->val.len - run->val.off[t->start_n] <= ddir_tray_bytes_max())
 		return false;
 	ddir_run_cut(run, t->start_n);
 	ddir_tracked_event(k, t, DDIR_TRAY_TOO_LARGE);

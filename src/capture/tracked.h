@@ -32,6 +32,7 @@
  * rows.
  */
 #define DDIR_TRAY_BYTES_MAX ((Size) 1024 * 1024 * 1024)
+extern Size ddir_tray_bytes_max(void);
 
 /* A used attribute. */
 typedef struct DdirTrackedColumn
@@ -47,6 +48,9 @@ typedef struct DdirTracked
 	MemoryContext cxt;			/* of this struct and all in it */
 	DdirRowType *type;
 	Bitmapset  *used;			/* NULL: all columns */
+	Bitmapset  *key;			/* old rows are known by these columns
+								 * (keyed.h); NULL: whole */
+	Size		old_bytes;		/* of such a row, about */
 	int			ncols;
 	DdirTrackedColumn *col;		/* the used ones */
 	bool		partitioned;
@@ -109,6 +113,15 @@ extern void ddir_tracking_init(DdirTracking *k, MemoryContext cxt);
  */
 extern bool ddir_tracking_add(DdirTracking *k, Oid relid, int natts, const Bitmapset *used);
 extern void ddir_tracking_remove(DdirTracking *k, Oid relid);
+
+/* Its old rows are known by these of the columns used. */
+extern void ddir_tracking_by_key(DdirTracking *k, Oid relid, const Bitmapset *key);
+
+/* NULL: they are not, or it is not tracked */
+extern const DdirTracked *ddir_tracking_keyed(const DdirTracking *k, Oid relid);
+
+/* An old row that is not in the change takes about so many bytes. */
+extern void ddir_tracking_expect(DdirTracking *k, Oid relid, Size old_bytes);
 extern const DdirRowType *ddir_tracking_rowtype(const DdirTracking *k, Oid relid);
 
 /*

@@ -9,7 +9,8 @@
  * publishes a table in a way that REPLICA IDENTITY FULL does not allow.  From
  * its commit on the user's updates would fail, so the identity has to go with
  * it; the maintainer finds an update without its old row, cannot have the full
- * identity again, and suspends the views that read the table.
+ * identity again, and fills the views that read the table again, by its key, or
+ * suspends them if it has none.
  *
  * src/ddl/identity.c
  *
@@ -17,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "executor/spi.h"
@@ -24,6 +26,7 @@
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -172,6 +175,17 @@ ddir_identities_give_back(void)
 	for_remembered(give_back);
 }
 
+/* Are its old rows known by their key, where they must not be logged whole? */
+static bool
+has_key(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	bool		has = OidIsValid(RelationGetReplicaIndex(rel)) && !rel->rd_rel->relispartition;
+
+	table_close(rel, NoLock);
+	return has;
+}
+
 /* Waits for the table as long as the user's command would. */
 static void
 give_back_published(Oid relid, const char *clause)
@@ -183,11 +197,17 @@ give_back_published(Oid relid, const char *clause)
 		return;
 	alter_identity(relid, clause);
 	ddir_kept_delete("_identity", relid);
-	ereport(NOTICE,
-			(errmsg("ddir views that read table %s will be suspended when it is updated",
-					ddir_relation_name(relid)),
-			 errdetail("They need REPLICA IDENTITY FULL, under which this publication would make updates of the table fail."),
-			 errhint("Without the column list, or the publication, they will come back.")));
+	if (has_key(relid))
+		ereport(NOTICE,
+				(errmsg("ddir views that read table %s will be filled again when it is updated",
+						ddir_relation_name(relid)),
+				 errdetail("Under REPLICA IDENTITY FULL, which it had for them, this publication would make updates of the table fail.")));
+	else
+		ereport(NOTICE,
+				(errmsg("ddir views that read table %s will be suspended when it is updated",
+						ddir_relation_name(relid)),
+				 errdetail("They need REPLICA IDENTITY FULL, under which this publication would make updates of the table fail."),
+				 errhint("Without the column list, or the publication, they will come back.")));
 }
 
 static void

@@ -333,6 +333,8 @@ build_scan(DdirBuild *b, DdirRel *rel)
 
 	s = ddir_stream_of(source->node, source->type, rel->rows);
 	s.relid = rel->relid;
+	s.rel = rel;
+	ddir_share_keep_by_key(b, &s);
 	return s;
 }
 

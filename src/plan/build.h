@@ -75,6 +75,39 @@ extern Bitmapset *ddir_share_used(DdirShare *share, Oid relid);
 /* Columns its rows have; 0: no flow reads it. */
 extern int	ddir_share_width(DdirShare *share, Oid relid);
 
+/*
+ * Old rows of a base table are to be looked up by a key: flows that read it
+ * from now on hold an arrangement by that of all its columns in "needed",
+ * shared with joins by the same key.  atts: of int, the key's columns, which
+ * are among those needed; NIL: not any more.  plain: rows are told apart by the
+ * equality that joins use.
+ */
+extern void ddir_share_by_key(DdirShare *share, Oid relid, const DdirRowType *type,
+							  List *atts, bool plain, const Bitmapset *needed);
+
+/* That arrangement, as it is between steps. */
+typedef struct DdirByKey
+{
+	const DdirRowType *type;	/* of the table's rows */
+	DdirFunc	key;			/* keys them */
+	const DdirSpine *trace;
+	const DdirRowType *val;
+	const AttrNumber *att;		/* of each attribute the val's column, or 0 */
+} DdirByKey;
+
+/* false: no flow holds one */
+extern bool ddir_share_find_by_key(DdirShare *share, Oid relid, DdirByKey *found);
+
+/*
+ * Where one of more columns has been made, those of fewer are not held any more
+ * but for joins.  Between steps.
+ */
+extern void ddir_share_settle_by_key(DdirShare *share, Oid relid);
+
+/* The key of a table's rows, whose images are of this type, as it encodes them. */
+extern DdirFunc ddir_share_key_func(MemoryContext cxt, const DdirRowType *type, List *atts,
+									bool plain);
+
 /* Declare the output of a ddir view as an input for others; NULL takes it back. */
 extern void ddir_share_view(DdirShare *share, Oid view, DdirNode *output);
 

@@ -57,9 +57,12 @@ typedef struct DdirArranged
 	AttrNumber *attmap;
 	const DdirRowType *val_type;
 	char	   *label;
+	DdirFunc	func;			/* makes its rows */
 	double		rows;			/* estimates, or what was described */
 	double		bytes;
 	List	   *flows;			/* of DdirFlow *: who uses it */
+	List	   *keepers;		/* likewise: for whom old rows are looked up
+								 * in it */
 } DdirArranged;
 
 /* An arrangement asked for. */
@@ -86,6 +89,16 @@ typedef struct DdirSourceEntry
 	List	   *flows;
 } DdirSourceEntry;
 
+/* A base table whose old rows are looked up. */
+typedef struct DdirByKeyEntry
+{
+	Oid			relid;
+	MemoryContext cxt;			/* of this struct and all in it */
+	List	   *keys;			/* Exprs over its rows */
+	DdirKeySpec *spec;
+	Bitmapset  *needed;
+} DdirByKeyEntry;
+
 typedef struct DdirViewEntry
 {
 	Oid			view;
@@ -100,6 +113,7 @@ struct DdirShare
 	List	   *sources;		/* of DdirSourceEntry * */
 	List	   *views;			/* of DdirViewEntry * */
 	List	   *arranged;		/* of DdirArranged *, over sources and views */
+	List	   *by_key;			/* of DdirByKeyEntry * */
 };
 
 typedef struct DdirBuild
@@ -150,6 +164,9 @@ extern void ddir_share_widen(List *wanted);
  */
 extern double ddir_share_bytes(double rows, double vals, bool fixed, int nkeys, int first,
 							   double key_width);
+
+/* Hold the source's rows by key, if that is asked for. */
+extern void ddir_share_keep_by_key(DdirBuild *b, const DdirStream *s);
 
 /* Rows of a source or view, if an arrangement holds all of them. */
 extern bool ddir_share_measured(DdirShare *share, const DdirRel *scan, double *rows);

@@ -453,18 +453,21 @@ project_columns(DdirArranged *a, const DdirRowType *type, Bitmapset *needed)
 	return targets;
 }
 
+/* A flow holds it once, whatever for. */
 static void
-use_arranged(DdirBuild *b, DdirArranged *a)
+hold_arranged(DdirArranged *a, DdirFlow *flow, List **as)
 {
-	MemoryContext old;
+	bool		held = list_member_ptr(a->flows, flow) || list_member_ptr(a->keepers, flow);
+	MemoryContext old = MemoryContextSwitchTo(a->cxt);
 
-	if (list_member_ptr(a->flows, b->flow))
+	*as = list_append_unique_ptr(*as, flow);
+	MemoryContextSwitchTo(old);
+	if (held)
 		return;
-	old = MemoryContextSwitchTo(a->cxt);
-	a->flows = lappend(a->flows, b->flow);
+	old = MemoryContextSwitchTo(flow->cxt);
+	flow->nodes = lappend(flow->nodes, a->node);
 	MemoryContextSwitchTo(old);
 	ddir_node_hold(a->node);
-	ddir_flow_keep(b, a->node, 0, NULL);
 	a->node->tag = 0;			/* of several */
 }
 
@@ -504,8 +507,8 @@ make_arranged(DdirBuild *b, const DdirWanted *w)
 	spec.targets = targets;
 	spec.keys = a->keys;
 	spec.key = a->key;
-	a->node = ddir_arrange_create(b->share->graph, a->label, s->node,
-								  ddir_program_make(cxt, &spec));
+	a->func = ddir_program_make(cxt, &spec);
+	a->node = ddir_arrange_create(b->share->graph, a->label, s->node, a->func);
 	a->flows = list_make1(b->flow);
 	MemoryContextSwitchTo(old);
 
@@ -566,7 +569,7 @@ ddir_share_arrange(DdirBuild *b, const DdirWanted *w, List **leftover)
 		made->node = a->node;
 		made->rows = a->rows;
 		made->bytes = a->bytes;
-		use_arranged(b, a);
+		hold_arranged(a, b->flow, &a->flows);
 		return a;
 	}
 
@@ -583,6 +586,234 @@ ddir_share_arrange(DdirBuild *b, const DdirWanted *w, List **leftover)
 	made->sharing = "new";
 	ddir_flow_holds(b, made, a->node, a->rows, a->bytes);
 	return a;
+}
+
+/*
+ * Rows by key
+ *
+ * Each flow that reads such a table holds an arrangement by the key of all the
+ * columns that are used of it when the flow is made.  The widest of those that
+ * are there has what any of the flows uses.
+ */
+
+static DdirByKeyEntry *
+find_by_key_entry(DdirShare *share, Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, share->by_key)
+	{
+		DdirByKeyEntry *e = lfirst(lc);
+
+		if (e->relid == relid)
+			return e;
+	}
+	return NULL;
+}
+
+/* The columns as expressions over the table's rows. */
+static List *
+key_exprs(const DdirRowType *type, List *atts)
+{
+	List	   *exprs = NIL;
+	ListCell   *lc;
+
+	foreach(lc, atts)
+	{
+		const DdirColumnType *col = &type->col[lfirst_int(lc) - 1];
+
+		exprs = lappend(exprs, makeVar(1, lfirst_int(lc), col->typid, col->typmod,
+									   col->collation, 0));
+	}
+	return exprs;
+}
+
+/*
+ * As joins encode it, so that they can use it too; but where equal keys need
+ * not be one row, or equal bytes not be equal keys, by the images.
+ */
+static DdirKeySpec *
+key_spec(const DdirRowType *type, List *atts, bool plain)
+{
+	DdirKeySpec *spec;
+	Oid			typids[INDEX_MAX_KEYS] = {0};
+	Oid			collations[INDEX_MAX_KEYS] = {0};
+	ListCell   *lc;
+
+	foreach(lc, atts)
+	{
+		const DdirColumnType *col = &type->col[lfirst_int(lc) - 1];
+
+		typids[foreach_current_index(lc)] = col->typid;
+		collations[foreach_current_index(lc)] = col->collation;
+	}
+	if (plain)
+	{
+		spec = ddir_key_make(DDIR_KEY_JOIN, list_length(atts), typids, collations, NULL);
+		if (spec->exact)
+			return spec;
+	}
+	return ddir_key_make(DDIR_KEY_IDENTITY, list_length(atts), typids, collations, NULL);
+}
+
+void
+ddir_share_by_key(DdirShare *share, Oid relid, const DdirRowType *type, List *atts, bool plain,
+				  const Bitmapset *needed)
+{
+	DdirByKeyEntry *e = find_by_key_entry(share, relid);
+	MemoryContext cxt;
+	MemoryContext old;
+
+	if (e)
+	{
+		share->by_key = list_delete_ptr(share->by_key, e);
+		MemoryContextDelete(e->cxt);
+	}
+	if (atts == NIL)
+		return;
+	cxt = AllocSetContextCreate(share->cxt, "ddir rows by key", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	e = palloc0(sizeof(DdirByKeyEntry));
+	e->relid = relid;
+	e->cxt = cxt;
+	e->keys = key_exprs(type, atts);
+	e->spec = key_spec(type, atts, plain);
+	e->needed = bms_copy(needed);
+	MemoryContextSwitchTo(share->cxt);
+	share->by_key = lappend(share->by_key, e);
+	MemoryContextSwitchTo(old);
+}
+
+DdirFunc
+ddir_share_key_func(MemoryContext cxt, const DdirRowType *type, List *atts, bool plain)
+{
+	DdirProgramSpec spec = {0};
+
+	spec.label = "key of a row";
+	spec.nrel = 1;
+	spec.rel = &type;
+	spec.no_row = true;
+	spec.keys = key_exprs(type, atts);
+	spec.key = key_spec(type, atts, plain);
+	return ddir_program_make(cxt, &spec);
+}
+
+static bool
+is_by_key(const DdirArranged *a, const DdirByKeyEntry *e)
+{
+	return a->relid == e->relid && a->keepers != NIL && a->quals == NIL && !a->node->fresh &&
+		equal(a->keys, e->keys) && same_key(a->key, e->spec);
+}
+
+static int
+width_of(const DdirArranged *a)
+{
+	int			n = 0;
+
+	for (int i = 0; i < a->natts; i++)
+		n += a->attmap[i] != 0;
+	return n;
+}
+
+static DdirArranged *
+widest_by_key(DdirShare *share, const DdirByKeyEntry *e)
+{
+	DdirArranged *widest = NULL;
+	ListCell   *lc;
+
+	foreach(lc, share->arranged)
+	{
+		DdirArranged *a = lfirst(lc);
+
+		if (is_by_key(a, e) && (widest == NULL || width_of(a) > width_of(widest)))
+			widest = a;
+	}
+	return widest;
+}
+
+bool
+ddir_share_find_by_key(DdirShare *share, Oid relid, DdirByKey *found)
+{
+	DdirSourceEntry *source = find_source(share, relid);
+	DdirByKeyEntry *e = find_by_key_entry(share, relid);
+	DdirArranged *a = source && e ? widest_by_key(share, e) : NULL;
+
+	if (a == NULL)
+		return false;
+	found->type = source->type;
+	found->key = a->func;
+	found->trace = ddir_arrange_spine(a->node);
+	found->val = a->val_type;
+	found->att = a->attmap;
+	return true;
+}
+
+void
+ddir_share_keep_by_key(DdirBuild *b, const DdirStream *s)
+{
+	DdirByKeyEntry *e = find_by_key_entry(b->share, s->relid);
+	DdirWanted *w;
+	DdirArranged *a;
+	bool		joined;
+
+	if (e == NULL)
+		return;
+	w = ddir_share_want(b, s, e->keys, e->spec, e->needed, NIL, true);
+	a = ddir_share_find(b, w);
+	joined = a && list_member_ptr(a->flows, b->flow);
+	a = ddir_share_arrange(b, w, NULL);
+	hold_arranged(a, b->flow, &a->keepers);
+	if (!joined)
+		a->flows = list_delete_ptr(a->flows, b->flow);
+}
+
+/* What nobody holds is gone. */
+static void
+forget_unused(DdirShare *share)
+{
+	ListCell   *lc;
+
+	foreach(lc, share->arranged)
+	{
+		DdirArranged *a = lfirst(lc);
+
+		if (a->flows != NIL || a->keepers != NIL)
+			continue;
+		share->arranged = foreach_delete_current(share->arranged, lc);
+		MemoryContextDelete(a->cxt);
+	}
+}
+
+void
+ddir_share_settle_by_key(DdirShare *share, Oid relid)
+{
+	DdirByKeyEntry *e = find_by_key_entry(share, relid);
+	DdirArranged *widest = e ? widest_by_key(share, e) : NULL;
+	ListCell   *lc;
+
+	if (widest == NULL)
+		return;
+	foreach(lc, share->arranged)
+	{
+		DdirArranged *a = lfirst(lc);
+		ListCell   *cell;
+
+		if (a == widest || !is_by_key(a, e))
+			continue;
+		foreach(cell, a->keepers)
+		{
+			DdirFlow   *flow = lfirst(cell);
+
+			hold_arranged(widest, flow, &widest->keepers);
+			if (list_member_ptr(a->flows, flow))
+				continue;
+			flow->nodes = list_delete_ptr(flow->nodes, a->node);
+			ddir_node_release(a->node);
+		}
+		list_free(a->keepers);
+		a->keepers = NIL;
+	}
+	forget_unused(share);
 }
 
 /*
@@ -786,12 +1017,9 @@ ddir_flow_drop(DdirFlow *flow, DdirShare *share)
 		DdirArranged *a = lfirst(lc);
 
 		a->flows = list_delete_ptr(a->flows, flow);
-		if (a->flows == NIL)
-		{
-			share->arranged = foreach_delete_current(share->arranged, lc);
-			MemoryContextDelete(a->cxt);
-		}
+		a->keepers = list_delete_ptr(a->keepers, flow);
 	}
+	forget_unused(share);
 	foreach(lc, share->sources)
 	{
 		DdirSourceEntry *e = lfirst(lc);
@@ -839,7 +1067,7 @@ ddir_share_arrangements(DdirShare *share)
 		info->input = get_rel_name(a->relid);
 		info->key = pstrdup(a->label);
 		info->columns = column_names(a);
-		foreach(cell, a->flows)
+		foreach(cell, list_union_ptr(a->flows, a->keepers))
 			info->views = lappend_oid(info->views, ((DdirFlow *) lfirst(cell))->view);
 		info->rows = stats.rows;
 		info->bytes = stats.bytes;

@@ -14,7 +14,9 @@
  *	catching up	- until what is captured is at Q, a position behind S: what is in S
  *				  has been delivered then.  What is kept is exactly the changes
  *				  of transactions that S does not see
- *	computing	- one step of the graph in which the fresh operators are given
+ *	computing	- changes that say only by key which row they are about are
+ *				  resolved by the rows scanned (capture/keyed.h); then one step
+ *				  of the graph in which the fresh operators are given
  *				  the rows scanned and the changes kept: every source is whole,
  *				  all as of one position
  *	reconciling	- the views' tables are compared with what was computed and the
@@ -48,7 +50,9 @@
 
 #include "base/config.h"
 #include "base/debugpoint.h"
+#include "capture/keyed.h"
 #include "capture/scanner.h"
+#include "capture/tracked.h"
 #include "meta/tree.h"
 #include "meta/view.h"
 #include "rows/program.h"
@@ -81,6 +85,8 @@ typedef struct Source
 {
 	Oid			relid;
 	Bitmapset  *used;
+	const Bitmapset *key;		/* changes are kept to be resolved by it
+								 * (keyed.h); NULL: they are deltas */
 	List	   *prepared;		/* of Oid: the tables with its rows whose
 								 * changes will be captured */
 	List	   *rows;			/* of DdirDeltas *: scanned */
@@ -379,7 +385,8 @@ prepare_table(DdirMaintainer *m, Source *s, Oid table, bool queue)
 	char	   *why = NULL;
 	MemoryContext old;
 
-	switch (ddir_capture_prepare(m->capture, table, queue ? h->queue_ms : 0, &why))
+	switch (ddir_capture_prepare(m->capture, table, ddir_share_source(m->share, table) != NULL,
+								 queue ? h->queue_ms : 0, &why))
 	{
 		case DDIR_ATTEMPT_DONE:
 			old = MemoryContextSwitchTo(h->cxt);
@@ -510,7 +517,12 @@ start_settling(DdirMaintainer *m)
 		Bitmapset  *used = bms_union(s->used, ddir_share_used(m->share, s->relid));
 
 		ddir_capture_track(m->capture, s->relid, used);
-		old = MemoryContextSwitchTo(m->cxt);
+		old = MemoryContextSwitchTo(h->cxt);
+		s->key = bms_copy(ddir_capture_keyed(m->capture, s->relid));
+		/* old rows are looked up with what anybody uses */
+		if (s->key)
+			s->used = bms_union(used, s->key);
+		MemoryContextSwitchTo(m->cxt);
 		m->tracked = list_append_unique_oid(m->tracked, s->relid);
 		MemoryContextSwitchTo(old);
 	}
@@ -772,6 +784,73 @@ pick_missed(DdirHydration *h, Source *s)
 	}
 }
 
+/* Changes kept by key become deltas, by the rows that were scanned. */
+static DdirResolved
+resolve_missed(DdirMaintainer *m, Source *s, const DdirIdentityKey *key)
+{
+	DdirHydration *h = m->hydration;
+	const DdirRowType *type = ddir_capture_rowtype(m->capture, s->relid);
+	MemoryContext cxt = AllocSetContextCreate(h->cxt, "ddir resolution", ALLOCSET_DEFAULT_SIZES);
+	DdirResolution *r;
+	DdirDeltas	resolved;
+	DdirResolved result;
+	ListCell   *lc;
+
+	ddir_deltas_init(&resolved, (DdirArena *) h->cxt, 1, false);
+	r = ddir_resolution_begin(cxt, type, s->key,
+							  ddir_share_key_func(cxt, type, key->atts, key->plain),
+							  &s->missed, ddir_tray_bytes_max());
+	foreach(lc, s->rows)
+		ddir_resolution_load_rows(r, lfirst(lc));
+	result = ddir_resolution_finish(r, &resolved);
+	MemoryContextDelete(cxt);
+	ddir_deltas_free(&s->missed);
+	s->missed = resolved;
+	return result;
+}
+
+/* NULL, or why the source is not whole. */
+static const char *
+make_source_whole(DdirMaintainer *m, Source *s)
+{
+	const DdirIdentityKey *key = ddir_capture_key(m->capture, s->relid);
+	DdirResolved result = DDIR_RESOLVED;
+
+	pick_missed(m->hydration, s);
+	if (s->key == NULL)
+	{
+		ddir_share_by_key(m->share, s->relid, NULL, NIL, false, NULL);
+		return NULL;
+	}
+	if (key == NULL)
+		return "the replica identity of a table was changed meanwhile";
+	if (s->missed.n > 0)
+		result = resolve_missed(m, s, key);
+	if (result == DDIR_RESOLVED_NOT)
+	{
+		ddir_capture_give_up_key(m->capture, s->relid);
+		return "an old row was not found by its key";
+	}
+	if (result == DDIR_RESOLVED_TOO_LARGE)
+		return "the changes made meanwhile were too large to be taken as such";
+	ddir_share_by_key(m->share, s->relid, ddir_capture_rowtype(m->capture, s->relid),
+					  key->atts, key->plain, s->used);
+	return NULL;
+}
+
+/* In a transaction. */
+static const char *
+make_whole(DdirMaintainer *m)
+{
+	const char *why = NULL;
+	ListCell   *lc;
+
+	foreach(lc, m->hydration->sources)
+		if (why == NULL)
+		why = make_source_whole(m, lfirst(lc));
+	return why;
+}
+
 /*
  * Computing
  */
@@ -872,8 +951,6 @@ run_step(DdirMaintainer *m)
 	uint64_t	t = m->trays.next++;
 	ListCell   *lc;
 
-	foreach(lc, h->sources)
-		pick_missed(h, lfirst(lc));
 	ddir_graph_begin(m->graph, &t);
 	foreach(lc, h->views)
 	{
@@ -971,6 +1048,23 @@ finish_view(DdirMaintainer *m, DdirMaintained *v)
 					v->name, v->rows_written, (now - h->start) / 1000000.0)));
 }
 
+static void
+reconcile_views(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	report(m, DDIR_HYDRATION_RECONCILING);
+	foreach(lc, m->hydration->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		v->reconcile = true;
+		v->wanting = false;
+		v->alone = false;
+		ddir_step_apply(m, v);
+	}
+}
+
 /* In a step of its own: the set's views become live. */
 static void
 compute(DdirMaintainer *m)
@@ -980,6 +1074,7 @@ compute(DdirMaintainer *m)
 	MemoryContext old = CurrentMemoryContext;
 	volatile bool graph_ran = false;
 	volatile bool failed = false;
+	const char *volatile not_whole = NULL;
 	bool		later;
 	int			sqlstate = 0;
 	char	   *message = NULL;
@@ -1010,20 +1105,16 @@ compute(DdirMaintainer *m)
 		DDIR_DEBUG_POINT("hydrate-compute");
 		require_upstream(m);
 		rights = ddir_rights_enter();
-		build_flows(m);
-		graph_ran = true;		/* an error leaves it unusable from here */
-		run_step(m);
-		ddir_rights_leave(rights);
-		report(m, DDIR_HYDRATION_RECONCILING);
-		foreach(lc, h->views)
+		not_whole = make_whole(m);
+		if (not_whole == NULL)
 		{
-			DdirMaintained *v = lfirst(lc);
-
-			v->reconcile = true;
-			v->wanting = false;
-			v->alone = false;
-			ddir_step_apply(m, v);
+			build_flows(m);
+			graph_ran = true;	/* an error leaves it unusable from here */
+			run_step(m);
 		}
+		ddir_rights_leave(rights);
+		if (not_whole == NULL)
+			reconcile_views(m);
 		DDIR_DEBUG_POINT("hydrate-commit");
 		PopActiveSnapshot();
 		ddir_step_commit(m);
@@ -1043,10 +1134,18 @@ compute(DdirMaintainer *m)
 	}
 	PG_END_TRY();
 
+	if (not_whole && !failed)
+	{
+		ddir_step_ended(m, true);
+		ddir_hydrate_cancel(m, not_whole);
+		return;
+	}
 	if (!failed)
 	{
 		foreach(lc, h->views)
 			finish_view(m, lfirst(lc));
+		foreach(lc, h->sources)
+			ddir_share_settle_by_key(m->share, ((Source *) lfirst(lc))->relid);
 		ddir_step_ended(m, true);
 		end_hydration(m);
 		foreach(lc, views)

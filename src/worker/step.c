@@ -30,6 +30,8 @@
 
 #include "base/compat.h"
 #include "base/debugpoint.h"
+#include "capture/keyed.h"
+#include "capture/tracked.h"
 #include "rows/program.h"
 #include "store/stepping.h"
 #include "worker/maintainer.h"
@@ -123,6 +125,43 @@ note_newest(DdirMaintainer *m, Oid relid, XLogRecPtr lsn)
 	}
 }
 
+/*
+ * The changes of a table whose old rows are known by key become deltas, by its
+ * rows as they were before the step.  If those are not what the changes say,
+ * it is read anew.
+ */
+static void
+resolve_run(DdirMaintainer *m, DdirRun *run)
+{
+	DdirByKey	by;
+	MemoryContext cxt;
+	DdirResolution *r;
+	DdirDeltas	resolved;
+	DdirResolved result = DDIR_RESOLVED_NOT;
+
+	cxt = AllocSetContextCreate(m->scratch, "ddir resolution", ALLOCSET_DEFAULT_SIZES);
+	ddir_deltas_init(&resolved, m->trays.arena, 1, false);
+	if (ddir_share_find_by_key(m->share, run->source, &by))
+	{
+		r = ddir_resolution_begin(cxt, by.type, ddir_capture_keyed(m->capture, run->source),
+								  by.key, &run->deltas, ddir_tray_bytes_max());
+		ddir_resolution_load_trace(r, by.trace, by.val, by.att);
+		result = ddir_resolution_finish(r, &resolved);
+		ddir_capture_expect(m->capture, run->source, ddir_resolution_row_bytes(r));
+	}
+	MemoryContextDelete(cxt);
+	ddir_deltas_free(&run->deltas);
+	run->deltas = resolved;
+	if (result == DDIR_RESOLVED)
+		return;
+	ddir_deltas_clear(&run->deltas);
+	if (result == DDIR_RESOLVED_NOT)
+		ddir_capture_give_up_key(m->capture, run->source);
+	ddir_views_rehydrate_readers(m, run->source, result == DDIR_RESOLVED_TOO_LARGE ?
+								 "a transaction was too large to be taken as changes" :
+								 "an old row was not found by its key");
+}
+
 /* Push what the trays hold and let the graph run. */
 static void
 run_graph(DdirMaintainer *m)
@@ -131,6 +170,14 @@ run_graph(DdirMaintainer *m)
 	bool		any = false;
 	int			rights;
 
+	for (uint32 i = 0; i < m->trays.nruns; i++)
+	{
+		DdirRun    *run = &m->trays.run[i];
+
+		if (run->deltas.n > 0 && ddir_capture_keyed(m->capture, run->source) &&
+			ddir_share_source(m->share, run->source) != NULL)
+			resolve_run(m, run);
+	}
 	for (uint32 i = 0; i < m->trays.nruns; i++)
 		any = any || (m->trays.run[i].deltas.n > 0 &&
 					  ddir_share_source(m->share, m->trays.run[i].source) != NULL);

@@ -728,9 +728,13 @@ look_at_sources(DdirMaintainer *m)
 	{
 		Oid			relid = lfirst_oid(lc);
 
-		if (m->capture && may_have_changed(m, relid) &&
-			!ddir_capture_intact(m->capture, relid))
-			ddir_views_rehydrate_readers(m, relid, "the capture of a table it reads was changed");
+		if (m->capture == NULL || !may_have_changed(m, relid) ||
+			ddir_capture_intact(m->capture, relid))
+			continue;
+		ddir_capture_forget_key(m->capture, relid);
+		ddir_views_rehydrate_readers(m, relid, m->mode == DDIR_CAPTURE_TRIGGER ?
+									 "the capture of a table it reads was changed" :
+									 "the replica identity of a table it reads was changed");
 	}
 }
 
