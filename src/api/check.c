@@ -14,6 +14,9 @@
  * transaction that wrote to a source is open, not even one that has committed
  * and waits for a standby, as it lets go of its locks last.
  *
+ * now() is in the query what it is in the view: the maintainer keeps it in the
+ * transactions that write, so the snapshot that has the view's rows has it.
+ *
  * The query runs as the view's owner, under the settings of the maintainer,
  * and in its canonical form (canonical.c).  Rows compare as bags: by their
  * types' equality, by their images where a type has none.
@@ -51,7 +54,9 @@
 #include "base/request.h"
 #include "meta/freshness.h"
 #include "meta/view.h"
+#include "plan/lower.h"
 #include "rows/program.h"
+#include "store/progress.h"
 
 #define WAIT_MS 60000
 #define LOCK_TIMEOUT "30s"		/* unless the session has one */
@@ -97,7 +102,7 @@ act_no_more(Acting *a)
 
 /* The rows of the canonical query, under the active snapshot. */
 static Tuplestorestate *
-compute(Relation rel)
+compute(Relation rel, TimestampTz clock)
 {
 	Tuplestorestate *store = tuplestore_begin_heap(false, false, work_mem);
 	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
@@ -110,7 +115,7 @@ compute(Relation rel)
 	rewritten = QueryRewrite(query);
 	if (list_length(rewritten) != 1)
 		elog(ERROR, "unexpected rewrite result for the query of a view");
-	query = ddir_canonical_query(linitial_node(Query, rewritten));
+	query = ddir_query_at(ddir_canonical_query(linitial_node(Query, rewritten)), clock);
 	plan = pg_plan_query(query, "ddir.check", CURSOR_OPT_PARALLEL_OK, NULL);
 
 	SetTuplestoreDestReceiverParams(dest, store, CurrentMemoryContext, false, NULL, NULL);
@@ -259,12 +264,13 @@ static bool
 compare_now(Oid view, List *settings, ReturnSetInfo *rsinfo)
 {
 	Relation	rel = table_open(view, AccessShareLock);
+	TimestampTz clock = ddir_clock_read(GetActiveSnapshot());
 	Tuplestorestate *computed;
 	Acting		acting;
 	bool		equal;
 
 	act(&acting, rel->rd_rel->relowner, settings);
-	computed = compute(rel);
+	computed = compute(rel, clock);
 	equal = compare(rel, computed, rsinfo);
 	tuplestore_end(computed);
 	act_no_more(&acting);

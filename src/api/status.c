@@ -29,6 +29,7 @@
 
 #include "api/api.h"
 #include "base/compat.h"
+#include "base/config.h"
 #include "base/request.h"
 #include "base/shared.h"
 #include "meta/freshness.h"
@@ -37,6 +38,7 @@
 #define REQUEST_MS 30000
 
 PG_FUNCTION_INFO_V1(ddir_status_views);
+PG_FUNCTION_INFO_V1(ddir_status_view_clock);
 PG_FUNCTION_INFO_V1(ddir_status_hydration);
 PG_FUNCTION_INFO_V1(ddir_status_workers);
 PG_FUNCTION_INFO_V1(ddir_status_sources);
@@ -109,6 +111,7 @@ typedef struct Known
 	DdirViewSlot in;			/* if there is one */
 	DdirFreshness now;
 	TimestampTz caught_up;
+	TimestampTz due;			/* what of it reads the clock changes then */
 } Known;
 
 /* The views that this user may know of; List of Known *. */
@@ -143,6 +146,7 @@ known_views(void)
 			TimestampTz newest = pg_atomic_read_u64(&db->frontier_time);
 
 			k->caught_up = pg_atomic_read_u64(&db->caught_up);
+			k->due = pg_atomic_read_u64(&db->due);
 			if (k->in.state == DDIR_VIEW_LIVE)
 				k->in.frontier_time = Max(k->in.frontier_time, newest);
 		}
@@ -175,14 +179,18 @@ put_state(Row *row, const Known *k)
 /*
  * In bytes, what is flushed and not in the view; in time, how long ago all was.
  * That is known twice: from the commit of the newest transaction in the view,
- * and from when the maintainer last had nothing left to read.
+ * and from when the maintainer last had nothing left to read.  A view that
+ * reads the clock may also be late to let rows come or go.
  */
 static void
 put_lag(Row *row, const Known *k)
 {
 	XLogRecPtr	end;
 	TimestampTz since = k->in.frontier_time;
+	TimestampTz now = ddir_clock_now();
 	uint64		bytes;
+	long		late = k->in.clocked && k->due <= now ?
+	TimestampDifferenceMilliseconds(k->due, now) : 0;
 
 	if (RecoveryInProgress() || XLogRecPtrIsInvalid(k->now.frontier))
 	{
@@ -196,11 +204,11 @@ put_lag(Row *row, const Known *k)
 	if (k->in.state == DDIR_VIEW_LIVE)
 		since = Max(since, k->caught_up);
 	if (bytes == 0)
-		put_int8(row, 0);
+		put_int8(row, late);
 	else if (since == 0)
 		put(row, (Datum) 0, true);
 	else
-		put_int8(row, TimestampDifferenceMilliseconds(since, GetCurrentTimestamp()));
+		put_int8(row, Max(late, TimestampDifferenceMilliseconds(since, GetCurrentTimestamp())));
 }
 
 Datum
@@ -228,6 +236,25 @@ ddir_status_views(PG_FUNCTION_ARGS)
 		emit(rsinfo, &row);
 	}
 	return (Datum) 0;
+}
+
+Datum
+ddir_status_view_clock(PG_FUNCTION_ARGS)
+{
+	DdirViewSlot *slot;
+	DdirDatabaseSlot *db;
+	TimestampTz clock = 0;
+
+	ddir_shared_require();
+	LWLockAcquire(ddir_shared->lock, LW_SHARED);
+	slot = ddir_shared_view(MyDatabaseId, PG_GETARG_OID(0), false);
+	db = ddir_shared_database(MyDatabaseId, false);
+	if (slot && slot->clocked && db)
+		clock = pg_atomic_read_u64(&db->clock);
+	LWLockRelease(ddir_shared->lock);
+	if (clock == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(clock);
 }
 
 Datum

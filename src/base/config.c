@@ -14,10 +14,12 @@
 #include "postgres.h"
 
 #include <limits.h>
+#include <math.h>
 
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
+#include "utils/timestamp.h"
 
 #include "base/config.h"
 #include "base/debugpoint.h"
@@ -26,6 +28,7 @@ int			ddir_capture = DDIR_CAPTURE_AUTO;
 int			ddir_memory_limit = 1024 * 1024;
 int			ddir_max_slot_lag = 10 * 1024;
 bool		ddir_flush_async_commits = true;
+double		ddir_debug_clock = 0;
 int			ddir_max_databases = 16;
 int			ddir_max_views = 1024;
 
@@ -92,6 +95,12 @@ ddir_config_define(void)
 							 NULL,
 							 &ddir_flush_async_commits, ddir_flush_async_commits,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomRealVariable("ddir.debug_clock",
+							 "What time it is for views that read the clock, in seconds since 1970, for tests.",
+							 "0 is the server's clock.",
+							 &ddir_debug_clock, ddir_debug_clock, 0, 1e11,
+							 PGC_SUSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE,
+							 NULL, NULL, NULL);
 	DefineCustomStringVariable("ddir.debug_points",
 							   "Where the code stops or fails, for tests.",
 							   "A list of name:error and name:wait.",
@@ -100,6 +109,15 @@ ddir_config_define(void)
 							   GUC_LIST_INPUT | GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE,
 							   ddir_debug_points_check, ddir_debug_points_assign, NULL);
 	MarkGUCPrefixReserved("ddir");
+}
+
+TimestampTz
+ddir_clock_now(void)
+{
+	if (ddir_debug_clock > 0)
+		return (TimestampTz) rint(ddir_debug_clock * USECS_PER_SEC) -
+			(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+	return GetCurrentTimestamp();
 }
 
 DdirCaptureMode

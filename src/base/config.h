@@ -12,6 +12,8 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
+
 /* How changes are captured. */
 typedef enum DdirCaptureMode
 {
@@ -24,10 +26,14 @@ extern int	ddir_capture;		/* DdirCaptureMode */
 extern int	ddir_memory_limit;	/* kB, per database */
 extern int	ddir_max_slot_lag;	/* MB; -1 no limit */
 extern bool ddir_flush_async_commits;
+extern double ddir_debug_clock; /* seconds since 1970; 0: the server's clock */
 extern int	ddir_max_databases;
 extern int	ddir_max_views;
 
 extern void ddir_config_define(void);
+
+/* what time it is, for views whose rows come and go by it */
+extern TimestampTz ddir_clock_now(void);
 
 /* what the setting means on this server: LOGICAL or TRIGGER, and its name */
 extern DdirCaptureMode ddir_capture_mode(void);

@@ -112,6 +112,18 @@ static const char *const value_settings[] = {
 	"array_nulls", "quote_all_identifiers"
 };
 
+char *
+ddir_settings_text(void)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < lengthof(value_settings); i++)
+		appendStringInfo(&text, "%s=%s\n", value_settings[i],
+						 GetConfigOption(value_settings[i], false, false));
+	return text.data;
+}
+
 static void
 reply_settings(DdirReply *reply)
 {

@@ -71,4 +71,7 @@ extern bool ddir_request_serve(DdirDatabaseSlot *db,
 												XLogRecPtr lsn, DdirReply *reply),
 							   void *ctx);
 
+/* settings that results of STABLE functions of the server hang on, as text */
+extern char *ddir_settings_text(void);
+
 #endif							/* DDIR_BASE_REQUEST_H */

@@ -93,6 +93,8 @@ shared_startup(void)
 			pg_atomic_init_u64(&slot->async_commit_end, 0);
 			pg_atomic_init_u64(&slot->frontier, 0);
 			pg_atomic_init_u64(&slot->frontier_time, 0);
+			pg_atomic_init_u64(&slot->clock, 0);
+			pg_atomic_init_u64(&slot->due, 0);
 			pg_atomic_init_u64(&slot->caught_up, 0);
 			pg_atomic_init_u64(&slot->look_wanted, 0);
 			pg_atomic_init_u64(&slot->looked, 0);
@@ -148,6 +150,8 @@ reset_database(DdirDatabaseSlot *slot, Oid dbid)
 	pg_atomic_write_u64(&slot->async_commit_end, 0);
 	pg_atomic_write_u64(&slot->frontier, 0);
 	pg_atomic_write_u64(&slot->frontier_time, 0);
+	pg_atomic_write_u64(&slot->clock, 0);
+	pg_atomic_write_u64(&slot->due, 0);
 	pg_atomic_write_u64(&slot->caught_up, 0);
 	slot->cuts.on = false;
 	slot->cuts.lost = false;

@@ -61,6 +61,7 @@ typedef struct DdirViewSlot
 	bool		unlooked;		/* its definition could not be looked at when
 								 * the catalog was; set before "looked" is */
 	char		reason[DDIR_REASON_LEN];	/* why not live */
+	bool		clocked;		/* its rows come and go as time goes by */
 	XLogRecPtr	frontier;		/* all committed before it is in the view */
 	TimestampTz frontier_time;	/* commit time of the newest transaction in it */
 	uint64		rows_applied;
@@ -148,6 +149,10 @@ typedef struct DdirDatabaseSlot
 								 * view that is live */
 	pg_atomic_uint64 frontier_time; /* TimestampTz: commit of the newest
 									 * transaction before it, as far as known */
+	pg_atomic_uint64 clock;		/* TimestampTz: what views that read the clock
+								 * are as of; 0: not known */
+	pg_atomic_uint64 due;		/* TimestampTz: until then they stay so;
+								 * written before the frontier is */
 	pg_atomic_uint64 caught_up; /* TimestampTz: when the maintainer last stood
 								 * at the end of the flushed WAL */
 	bool		disabled;		/* by ddir.disable() */

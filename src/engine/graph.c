@@ -52,6 +52,9 @@ struct DdirGraph
 	DdirFrontier frontier;
 	DdirFrontier upper;			/* of the open step */
 	DdirFrontier since;
+	int64_t		clock;
+	int64_t		due;			/* as of the last step */
+	int			nclocked;		/* operators that look at the clock */
 	uint64_t	next_rank;
 	uint64_t	sealed;			/* ranks below are sealed in this step */
 	volatile uint32_t *current; /* where the tag of who is at work goes */
@@ -73,6 +76,8 @@ ddir_graph_create(DdirArena *parent, int coords)
 	g->arena = arena;
 	g->scratch = ddir_arena_create(arena, "ddir graph scratch");
 	g->coords = coords;
+	g->clock = INT64_MIN;
+	g->due = DDIR_NEVER;
 	g->next_rank = 1;
 	g->current = &g->nowhere;
 	ddir_frontier_init_least(&g->frontier, arena, coords);
@@ -189,6 +194,7 @@ ddir_graph_finish(DdirGraph *g)
 	g->stepped = true;
 	ddir_frontier_copy(&g->frontier, &g->upper);
 	ddir_frontier_step_back(&g->since, &g->frontier);
+	g->due = DDIR_NEVER;
 	for (DdirNode *node = g->first; node; node = node->next)
 		if (node->ops->compact)
 			node->ops->compact(node, &g->since);
@@ -227,6 +233,56 @@ ddir_graph_each(DdirGraph *g, void (*f) (DdirNode *node, void *ctx), void *ctx)
 {
 	for (DdirNode *node = g->first; node; node = node->next)
 		f(node, ctx);
+}
+
+/* ----
+ * The clock
+ * ----
+ */
+
+void
+ddir_graph_set_clock(DdirGraph *g, int64_t clock)
+{
+	ddir_check(g->state == GRAPH_IDLE);
+	ddir_check(clock >= g->clock);
+	g->clock = clock;
+}
+
+int64_t
+ddir_graph_clock(const DdirGraph *g)
+{
+	return g->clock;
+}
+
+bool
+ddir_graph_is_clocked(const DdirGraph *g)
+{
+	return g->nclocked > 0;
+}
+
+int64_t
+ddir_graph_due(const DdirGraph *g)
+{
+	/* that of operators that are gone may come early, but not for nobody */
+	return g->nclocked > 0 ? g->due : DDIR_NEVER;
+}
+
+void
+ddir_graph_expect(DdirGraph *g, int64_t instant)
+{
+	ddir_assert(instant > g->clock);
+	if (instant < g->due)
+		g->due = instant;
+}
+
+int64_t
+ddir_graph_reach(const DdirGraph *g, int64_t to, uint64_t rows)
+{
+	ddir_check(g->state == GRAPH_IDLE);
+	for (DdirNode *node = g->first; node; node = node->next)
+		if (node->ops->reach && to > g->clock)
+			to = node->ops->reach(node, to, rows);
+	return to > g->clock ? to : g->clock;
 }
 
 /*
@@ -356,6 +412,8 @@ ddir_node_complete(DdirNode *node)
 		g->first = node;
 	g->last_node = node;
 	g->making = NULL;
+	if (node->ops->reach)
+		g->nclocked++;
 	return node;
 }
 
@@ -371,6 +429,8 @@ node_destroy(DdirNode *node)
 	DdirGraph  *g = node->graph;
 
 	ddir_assert(node->nedges == 0);
+	if (node->ops->reach)
+		g->nclocked--;
 	if (node->ops->destroy)
 		node->ops->destroy(node);
 	if (node->prev)

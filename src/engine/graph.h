@@ -13,6 +13,11 @@
  *	ddir_node_push		- give rows to one input of one operator
  *	ddir_graph_finish	- seal all, move the frontier, compact
  *
+ * Beside its time a step has a *clock*, which only goes forward and need not
+ * move: operators that keep rows for later instants (op_schedule.c) let them
+ * out where it passes.  Between steps the graph knows the least instant at
+ * which there is something to let out.
+ *
  * Each edge carries two collections: rows, and errors (rows of a shape the
  * functions agree on).  Operators forward the errors of their inputs unless
  * they say otherwise; errors are never negated.
@@ -72,6 +77,12 @@ typedef struct DdirNodeOps
 	void		(*compact) (DdirNode *node, const DdirFrontier *since);
 	/* idle: spend fuel; true while there is more to do.  NULL: nothing */
 	bool		(*exert) (DdirNode *node, int64_t fuel);
+
+	/*
+	 * the greatest clock, up to "to", that lets out no more than so many
+	 * rows, or those of one instant.  NULL: it keeps none
+	 */
+	int64_t		(*reach) (DdirNode *node, int64_t to, uint64_t rows);
 	void		(*stats) (const DdirNode *node, DdirNodeStats *out);
 	/* release what is not in the node's arena (readers of other traces) */
 	void		(*destroy) (DdirNode *node);
@@ -115,6 +126,27 @@ extern void ddir_graph_finish(DdirGraph *g);
 /* the open step's time, or that of the last one */
 extern const uint64_t *ddir_graph_now(const DdirGraph *g);
 
+/* what clocks and instants are never beyond; where nothing is to come */
+#define DDIR_NEVER INT64_MAX
+
+/*
+ * The clock of the next step, never less than that of the last; it starts at
+ * the least number.
+ */
+extern void ddir_graph_set_clock(DdirGraph *g, int64_t clock);
+extern int64_t ddir_graph_clock(const DdirGraph *g);
+
+/* does any operator look at it? */
+extern bool ddir_graph_is_clocked(const DdirGraph *g);
+
+/*
+ * The least instant, beyond the clock, at which something may change;
+ * DDIR_NEVER: none.  And the greatest clock up to "to" at which no operator
+ * lets out more than so many rows, if they are not of one instant.
+ */
+extern int64_t ddir_graph_due(const DdirGraph *g);
+extern int64_t ddir_graph_reach(const DdirGraph *g, int64_t to, uint64_t rows);
+
 /* spend effort on merges while idle; true while there is more to do */
 extern bool ddir_graph_exert(DdirGraph *g, int64_t fuel);
 
@@ -149,6 +181,9 @@ extern void ddir_node_emit_errors(DdirNode *node, const DdirDeltas *errs);
 /* emit and empty a run, if there is anything in it */
 extern void ddir_node_flush(DdirNode *node, DdirDeltas *rows);
 extern void ddir_node_flush_errors(DdirNode *node, DdirDeltas *errs);
+
+/* while compacting: something may change at that instant */
+extern void ddir_graph_expect(DdirGraph *g, int64_t instant);
 
 /* the frontier when the open step is over */
 extern const DdirFrontier *ddir_graph_upper(const DdirGraph *g);

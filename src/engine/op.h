@@ -286,6 +286,31 @@ typedef struct DdirOrderedFns
 extern DdirNode *ddir_ordered_create(DdirGraph *g, const char *label, DdirNode *arrange,
 									 DdirOrderedFns fns);
 
+/*
+ * Schedule: what a function makes of a row and the clock.  Between instants
+ * that it can tell, it makes the same; a row is looked at again when one has
+ * come.
+ */
+typedef struct DdirScheduleFns
+{
+	void	   *ctx;
+
+	/* append what rows make at a clock; false: failed */
+	bool		(*run) (void *ctx, const DdirBundle *in, int64_t clock, DdirDeltas *out,
+						DdirDeltas *err);
+
+	/*
+	 * For each row the least instant beyond the clock at which that may
+	 * change; DDIR_NEVER: none.  The instants of a row must not depend on
+	 * when they are asked for.  False: failed.
+	 */
+	bool		(*next) (void *ctx, uint32_t n, const DdirRef *row, int64_t clock,
+						 int64_t *instant);
+} DdirScheduleFns;
+
+extern DdirNode *ddir_schedule_create(DdirGraph *g, const char *label, DdirNode *in,
+									  DdirScheduleFns fns);
+
 /* Output: hands what reaches it to the world outside; owns nothing. */
 typedef struct DdirSinkFns
 {

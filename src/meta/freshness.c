@@ -235,7 +235,10 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 	DdirViewSlot *slot = ddir_shared_view(MyDatabaseId, view, false);
 	XLogRecPtr	all = db ? pg_atomic_read_u64(&db->frontier) : InvalidXLogRecPtr;
 	const DdirTrouble *trouble = trouble_of(db);
+	TimestampTz due;
 
+	pg_read_barrier();			/* it was written before the frontier */
+	due = db ? (TimestampTz) pg_atomic_read_u64(&db->due) : 0;
 	out->view = view;
 	out->result = DDIR_FRESHNESS_TIMEOUT;
 	out->state = slot ? slot->state : DDIR_VIEW_HYDRATING;
@@ -269,7 +272,8 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 		strlcpy(out->message, trouble->remedy, DDIR_REASON_LEN);
 	}
 	else if (out->frontier >= out->target && out->state != DDIR_VIEW_SUSPENDED &&
-			 out->state != DDIR_VIEW_HYDRATING)
+			 out->state != DDIR_VIEW_HYDRATING &&
+			 (!slot->clocked || (out->state == DDIR_VIEW_LIVE && due > out->instant)))
 	{
 		out->result = DDIR_FRESHNESS_REACHED;
 		return true;
@@ -420,6 +424,7 @@ ddir_freshness_await(List *views, XLogRecPtr target, long ms, bool only_live,
 
 	memset(out, 0, sizeof(DdirFreshness));
 	out->target = target;
+	out->instant = ddir_clock_now();
 	for (;;)
 	{
 		DdirDatabaseSlot *db;

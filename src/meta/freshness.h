@@ -42,6 +42,7 @@ typedef struct DdirFreshness
 	DdirFreshnessResult result;
 	Oid			view;
 	XLogRecPtr	target;
+	TimestampTz instant;		/* by which rows are to have come and gone */
 	XLogRecPtr	frontier;
 	DdirViewState state;
 	DdirHydrationPhase phase;

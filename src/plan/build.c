@@ -34,6 +34,7 @@
 #include "plan/flow.h"
 #include "plan/prune.h"
 #include "rows/flatmap.h"
+#include "rows/instant.h"
 
 /* A relation that stands more than once in the tree, and its stream. */
 typedef struct DdirBuilt
@@ -352,6 +353,37 @@ build_map(DdirBuild *b, DdirRel *rel)
 	return s;
 }
 
+/* A row kept for later, beside its image: its instant, and of the batch. */
+#define ROW_KEPT_BYTES 20
+
+static DdirStream
+build_schedule(DdirBuild *b, DdirRel *rel)
+{
+	DdirStream	s = ddir_build_rel(b, rel->input[0]);
+	DdirNode   *in = ddir_stream_node(b, &s);
+	const DdirStream *load = in == s.node ? &s : NULL;
+	DdirInstantSpec spec = {0};
+	Node	   *loose;
+	DdirNode   *node;
+	double		width = 0;
+
+	spec.label = "schedule";
+	spec.owner = b->owner;
+	spec.rel = in == s.node ? s.node_type : ddir_stream_type(&s);
+	spec.quals = (List *) ddir_clock_as_var((Node *) rel->quals);
+	spec.targets = (List *) ddir_clock_as_var((Node *) rel->targets);
+	spec.dials = ddir_clock_dials(list_concat_copy(rel->quals, rel->targets), &loose);
+	node = ddir_schedule_create(b->share->graph, "schedule", in,
+								ddir_instants_make(b->flow->cxt, &spec));
+	ddir_flow_keep(b, node, 1, &load);
+	for (int a = 1; a <= rel->input[0]->type->natts; a++)
+		width += ddir_estimate_width(rel->input[0], a);
+	ddir_flow_holds(b, ddir_flow_note(b, 0, "schedule", "by %d instants of a row",
+									  list_length(spec.dials)),
+					node, rel->input[0]->rows, rel->input[0]->rows * (ROW_KEPT_BYTES + width));
+	return ddir_stream_of(node, rel->type, rel->rows);
+}
+
 static char *
 function_names(List *functions)
 {
@@ -529,6 +561,9 @@ ddir_build_rel(DdirBuild *b, DdirRel *rel)
 			break;
 		case DDIR_REL_MAP:
 			s = build_map(b, rel);
+			break;
+		case DDIR_REL_SCHEDULE:
+			s = build_schedule(b, rel);
 			break;
 		case DDIR_REL_FLATMAP:
 			s = build_flatmap(b, rel);

@@ -100,7 +100,12 @@ static const DdirRefusalKind kinds[] = {
 	[DDIR_REFUSE_CLOCK] = {
 		"clock_function", UNSUPPORTED, "a function that reads the clock",
 		"It calls %s, whose answer changes although no row does.",
-		"Compare with the clock in the queries that read the view."
+		"Compare with the clock in the queries that read the view, or with now()."
+	},
+	[DDIR_REFUSE_CLOCK_VALUE] = {
+		"clock_value", UNSUPPORTED, "a value that changes at every instant",
+		"It uses %s otherwise than in a comparison that changes at instants known beforehand.",
+		"Compare with an expression of the row, as in at > now() - interval '1 hour', or use current_date or date_trunc()."
 	},
 	[DDIR_REFUSE_CLOCK_WORDS] = {
 		"text_to_datetime", UNSUPPORTED, "a cast of text to a date or time",

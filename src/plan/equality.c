@@ -22,6 +22,7 @@
 #include "utils/typcache.h"
 
 #include "plan/lowering.h"
+#include "rows/instant.h"
 #include "rows/key.h"
 
 typedef struct UsableContext
@@ -95,7 +96,8 @@ ddir_equality_split(Node *clause, Expr **left, Expr **right, Oid *eqop, Oid *col
 {
 	OpExpr	   *op = (OpExpr *) clause;
 
-	if (!IsA(clause, OpExpr) || list_length(op->args) != 2)
+	/* a Schedule has the clock, joins do not */
+	if (!IsA(clause, OpExpr) || list_length(op->args) != 2 || ddir_expr_reads_clock(clause))
 		return false;
 	*left = linitial(op->args);
 	*right = lsecond(op->args);

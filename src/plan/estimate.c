@@ -106,6 +106,7 @@ plain_column(const DdirRel *rel, AttrNumber *a)
 			case DDIR_REL_SCAN:
 				return rel;
 			case DDIR_REL_MAP:
+			case DDIR_REL_SCHEDULE:
 			case DDIR_REL_JOIN:
 				expr = list_nth(rel->targets, *a - 1);
 				break;
@@ -593,6 +594,7 @@ estimated_rows(DdirRel *rel, Oid owner)
 		case DDIR_REL_CONSTANT:
 			return list_length(rel->constants);
 		case DDIR_REL_MAP:
+		case DDIR_REL_SCHEDULE:
 			return map_rows(rel);
 		case DDIR_REL_FLATMAP:
 			return flatmap_rows(rel);
@@ -759,6 +761,7 @@ ddir_rel_is_unique(const DdirRel *rel, Bitmapset *columns)
 		case DDIR_REL_SCAN:
 			return table_unique(rel->relid, columns);
 		case DDIR_REL_MAP:
+		case DDIR_REL_SCHEDULE:
 			while ((a = bms_next_member(columns, a)) >= 0)
 			{
 				Node	   *target = list_nth(rel->targets, a - 1);

@@ -81,6 +81,7 @@ ddir_rel_column_name(const DdirRel *rel, AttrNumber a)
 			name = get_attname(rel->relid, a, true);
 			break;
 		case DDIR_REL_MAP:
+		case DDIR_REL_SCHEDULE:
 		case DDIR_REL_JOIN:
 			name = expr_name(list_nth(rel->targets, a - 1), rel);
 			break;
@@ -125,6 +126,7 @@ rel_name(const DdirRel *rel)
 		case DDIR_REL_SCAN:
 			return get_rel_name(rel->relid);
 		case DDIR_REL_MAP:
+		case DDIR_REL_SCHEDULE:
 		case DDIR_REL_FLATMAP:
 		case DDIR_REL_ANTI:
 		case DDIR_REL_REDUCE:
@@ -421,6 +423,11 @@ append_line(StringInfo out, const DdirRel *rel)
 			append_exprs(out, rel, context, rel->targets, ", ");
 			append_quals(out, rel, context);
 			break;
+		case DDIR_REL_SCHEDULE:
+			appendStringInfoString(out, "Schedule");
+			append_exprs(out, rel, context, rel->targets, ", ");
+			append_quals(out, rel, context);
+			break;
 		case DDIR_REL_FLATMAP:
 			append_flatmap(out, rel, context);
 			break;
@@ -539,6 +546,8 @@ operator_name(const DdirRel *rel)
 			return "Values";
 		case DDIR_REL_MAP:
 			return "Map";
+		case DDIR_REL_SCHEDULE:
+			return "Schedule";
 		case DDIR_REL_FLATMAP:
 			return "Flat map";
 		case DDIR_REL_JOIN:

@@ -211,6 +211,12 @@ extern Node *ddir_expr_replace(Node *expr, int n, List *const *exprs);
 extern Bitmapset *ddir_expr_columns(Node *expr, int i);
 extern Bitmapset *ddir_expr_inputs(Node *expr); /* from 0 */
 
+/*
+ * clock.c: the dials (of DdirDial) of expressions that call now() and its like;
+ * *loose: a call that none of them covers, or NULL.
+ */
+extern List *ddir_clock_dials(List *exprs, Node **loose);
+
 /* buildjoin.c, buildreduce.c, buildorder.c */
 extern DdirStream ddir_build_join(DdirBuild *b, DdirRel *rel);
 extern DdirStream ddir_build_anti(DdirBuild *b, DdirRel *rel);

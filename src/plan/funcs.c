@@ -42,7 +42,7 @@
 #include "utils/typcache.h"
 
 #include "base/compat.h"
-#include "plan/check.h"
+#include "plan/lowering.h"
 
 /*
  * Functions of pg_catalog that are not IMMUTABLE, by their C name; those
@@ -122,9 +122,15 @@ static const char *const reads_values[] = {
 	NULL
 };
 
+/* the time of the transaction or statement: that of the step (clock.c) */
+static const char *const is_clock[] = {
+	"now", "statement_timestamp",
+	NULL
+};
+
 /* a time with a zone's name needs to know today's offset */
 static const char *const reads_clock[] = {
-	"age", "clock_timestamp", "now", "statement_timestamp", "time_timetz",
+	"age", "clock_timestamp", "time_timetz",
 	"timeofday", "timetz_izone", "timetz_zone",
 	NULL
 };
@@ -224,7 +230,9 @@ called(const Node *node, Oid funcid)
 static bool
 builtin_refused(const char *name, char volatility, DdirRefusalCode *code)
 {
-	if (listed(name, reads_clock))
+	if (listed(name, is_clock))
+		return false;
+	else if (listed(name, reads_clock))
 		*code = DDIR_REFUSE_CLOCK;
 	else if (listed(name, reads_clock_words))
 		*code = DDIR_REFUSE_CLOCK_WORDS;
@@ -524,6 +532,8 @@ check_sql_value(CheckContext *cx, SQLValueFunction *f)
 		[SVFOP_CURRENT_SCHEMA] = "CURRENT_SCHEMA",
 	};
 
+	if (ddir_clock_as_function(f))
+		return;
 	ddir_refuse_query(cx->checked->refusal,
 					  f->op <= SVFOP_LOCALTIMESTAMP_N ? DDIR_REFUSE_CLOCK : DDIR_REFUSE_SESSION,
 					  (int) f->op < lengthof(names) ? names[f->op] : NULL);

@@ -218,10 +218,10 @@ ddir_rel_constant(DdirRowType *type, List *rows)
 	return rel;
 }
 
-DdirRel *
-ddir_rel_map(DdirRel *input, List *quals, List *targets)
+static DdirRel *
+map_of_kind(DdirRelKind kind, DdirRel *input, List *quals, List *targets)
 {
-	DdirRel    *rel = make_rel(DDIR_REL_MAP, 1, &input);
+	DdirRel    *rel = make_rel(kind, 1, &input);
 
 	check_expr((Node *) quals, 1, &input);
 	check_expr((Node *) targets, 1, &input);
@@ -229,6 +229,18 @@ ddir_rel_map(DdirRel *input, List *quals, List *targets)
 	rel->targets = targets;
 	rel->type = ddir_rowtype_from_exprs(targets);
 	return rel;
+}
+
+DdirRel *
+ddir_rel_map(DdirRel *input, List *quals, List *targets)
+{
+	return map_of_kind(DDIR_REL_MAP, input, quals, targets);
+}
+
+DdirRel *
+ddir_rel_schedule(DdirRel *input, List *quals, List *targets)
+{
+	return map_of_kind(DDIR_REL_SCHEDULE, input, quals, targets);
 }
 
 /* As expressions, for their types: the columns of a function in FROM. */

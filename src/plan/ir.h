@@ -15,6 +15,9 @@
  * run when all they mention is bound and, unless total, after all equalities
  * hold.
  *
+ * The clock is read by the quals and targets of Schedules, which call now() and
+ * its like, and by nothing else.
+ *
  * Allocated in CurrentMemoryContext of whoever lowers; never freed singly.
  *
  * src/plan/ir.h
@@ -35,6 +38,7 @@ typedef enum DdirRelKind
 	DDIR_REL_SCAN,				/* a source or a ddir view */
 	DDIR_REL_CONSTANT,			/* VALUES, or one empty row */
 	DDIR_REL_MAP,				/* filter, then project */
+	DDIR_REL_SCHEDULE,			/* the same by the clock, which passes */
 	DDIR_REL_FLATMAP,			/* each row with the rows functions return for
 								 * it */
 	DDIR_REL_JOIN,				/* inner, n-ary */
@@ -98,7 +102,10 @@ struct DdirRel
 	/* CONSTANT: list of lists of Const */
 	List	   *constants;
 
-	/* MAP and JOIN; ANTI has quals as residual conditions of the match */
+	/*
+	 * MAP, SCHEDULE and JOIN; ANTI has quals as residual conditions of the
+	 * match
+	 */
 	List	   *quals;
 	List	   *targets;		/* Exprs; output columns */
 
@@ -143,6 +150,7 @@ struct DdirRel
 extern DdirRel *ddir_rel_scan(Oid relid, bool is_view, Bitmapset *used, double rows);
 extern DdirRel *ddir_rel_constant(DdirRowType *type, List *rows);
 extern DdirRel *ddir_rel_map(DdirRel *input, List *quals, List *targets);
+extern DdirRel *ddir_rel_schedule(DdirRel *input, List *quals, List *targets);
 extern DdirRel *ddir_rel_flatmap(DdirRel *input, List *targets, List *functions,
 								 bool values, bool ordinality, bool outer);
 extern DdirRel *ddir_rel_join(int n, DdirRel *const *inputs, List *equalities,

@@ -9,7 +9,7 @@
  * (setop.c), windows (window.c), the select list (srf.c) and DISTINCT, and LIMIT
  * (topk.c).  Subqueries that mention the query around them are lowered for all its
  * rows at once (apply.c, domain.c).  ORDER BY without LIMIT means nothing here.
- * optimize.c tidies up, finish.c makes sure that what is left can be built.
+ * optimize.c tidies up, clock.c sees to what reads the clock, finish.c makes sure that what is left can be built.
  *
  * Everything runs as the owner of the view, in a security-restricted context:
  * folding constants calls functions.
@@ -85,6 +85,21 @@ check_var(Var *var, void *arg)
 						  get_rte_attribute_name(rte, var->varattno));
 }
 
+/* The clock is asked by functions only. */
+static Node *
+clock_mutator(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, SQLValueFunction))
+	{
+		Expr	   *expr = ddir_clock_as_function((SQLValueFunction *) node);
+
+		return expr ? (Node *) expr : node;
+	}
+	return expression_tree_mutator(node, clock_mutator, context);
+}
+
 static Expr *
 fold(DdirLevel *level, Expr *expr, Mentions may)
 {
@@ -99,6 +114,7 @@ fold(DdirLevel *level, Expr *expr, Mentions may)
 	expr = expression_planner_with_deps(expr, &relations, &invalidations);
 	run->inlined = list_concat(run->inlined, invalidations);
 	ddir_check_expr(&run->checked, (Node *) expr, true);
+	expr = (Expr *) clock_mutator((Node *) expr, NULL);
 	return expr;
 }
 
@@ -433,7 +449,7 @@ lower(DdirLowering *run, const Query *query)
 	rewritten = rewrite(query);
 	run->result->views = plain_views(rewritten);
 	root = ddir_lower_query(run, NULL, rewritten, DDIR_LEVEL_TOP);
-	run->result->root = ddir_optimize(root);
+	run->result->root = ddir_clock_place(run, ddir_optimize(root));
 	ddir_lower_finish(run);
 }
 

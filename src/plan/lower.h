@@ -12,6 +12,7 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "nodes/parsenodes.h"
 
 #include "base/compat.h"
@@ -44,6 +45,7 @@ typedef struct DdirLowered
 	List	   *types;			/* of Oid: enums, domains and composites,
 								 * whose labels, constraints or attributes
 								 * matter */
+	bool		reads_clock;	/* its rows come and go as time goes by */
 	bool		ambiguous;		/* the plain query has several legal answers */
 } DdirLowered;
 
@@ -59,6 +61,12 @@ pg_noreturn extern void ddir_refuse(const char *viewname, const DdirRefusal *ref
 
 /* what it means, as text; whatever alters that alters the text (meaning.c) */
 extern char *ddir_meaning(const DdirLowered *lowered);
+
+/*
+ * A copy of a rewritten query in which now() and its like are this time; 0: it
+ * is as it was.  (clock.c)
+ */
+extern Query *ddir_query_at(Query *query, TimestampTz clock);
 
 /* the list and the composite types in values of this type */
 extern List *ddir_types_add(List *types, Oid typid);

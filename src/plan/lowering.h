@@ -3,7 +3,7 @@
  * lowering.h
  *	  What the files that lower a Query share (lower.c, from.c, outer.c,
  *	  sublink.c, value.c, apply.c, domain.c, wholerow.c, group.c, srf.c,
- *	  setop.c, window.c, topk.c, finish.c).
+ *	  setop.c, window.c, topk.c, clock.c, finish.c).
  *
  * While a FROM clause is lowered it is *open*: a list of inputs yet to be
  * joined and of conditions yet to be placed.  Inner joins and WHERE only add
@@ -409,6 +409,16 @@ extern bool ddir_topk_possible(List *keys, List *order);
 
 /* Do its values have an order-preserving encoding; which way round? */
 extern bool ddir_order_key_encodes(const DdirOrderKey *key, bool *descending);
+
+/* clock.c */
+/* Give what reads the clock to Schedules; refuse what they cannot do. */
+extern DdirRel *ddir_clock_place(DdirLowering *run, DdirRel *root);
+
+/* It may not be read by this body of a function. */
+extern void ddir_clock_refuse_within(DdirLowering *run, Query *query);
+
+/* CURRENT_DATE and the like as functions of now(); NULL: a time of day */
+extern Expr *ddir_clock_as_function(SQLValueFunction *f);
 
 /* finish.c */
 /* Check that all of it can be built; find out what is ambiguous. */

@@ -140,6 +140,7 @@ propagate(PruneContext *cx, Pruned *p)
 		case DDIR_REL_CONSTANT:
 			break;
 		case DDIR_REL_MAP:
+		case DDIR_REL_SCHEDULE:
 		case DDIR_REL_JOIN:
 			foreach(lc, rel->targets)
 			{
@@ -453,6 +454,10 @@ remake(PruneContext *cx, Pruned *p)
 				return;
 			}
 			p->rel = ddir_rel_map(inputs[0], moved(cx, old, old->quals), targets);
+			break;
+		case DDIR_REL_SCHEDULE:
+			targets = moved_targets(cx, p);
+			p->rel = ddir_rel_schedule(inputs[0], moved(cx, old, old->quals), targets);
 			break;
 		case DDIR_REL_FLATMAP:
 			remake_flatmap(cx, p);

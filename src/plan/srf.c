@@ -61,6 +61,7 @@ ddir_inline_functions(DdirLevel *level)
 		query = inline_set_returning_function(root, rte);
 		if (query == NULL)
 			continue;
+		ddir_clock_refuse_within(level->run, query);
 		rte->rtekind = RTE_SUBQUERY;
 		rte->subquery = query;
 		rte->functions = NIL;

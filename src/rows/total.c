@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "rows/instant.h"
 #include "rows/program.h"
 
 static bool
@@ -118,6 +119,9 @@ static bool
 partial_walker(Node *node, void *context)
 {
 	if (node == NULL)
+		return false;
+	/* of the clock alone: it is the same for all rows, and was tried */
+	if (ddir_expr_is_clock_total(node))
 		return false;
 	return !ddir_node_is_total(node) || expression_tree_walker(node, partial_walker, context);
 }

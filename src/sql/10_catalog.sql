@@ -21,6 +21,16 @@ COMMENT ON COLUMN ddir._database.confirmed IS
 COMMENT ON COLUMN ddir._database.capture IS
 	'how changes were captured last: logical or trigger';
 
+-- One row; written in the transactions that write views which read the clock.
+CREATE MATERIALIZED VIEW ddir._clock USING heap AS
+	SELECT true AS singleton, NULL::pg_catalog.timestamptz AS clock;
+CREATE UNIQUE INDEX ON ddir._clock (singleton);
+
+COMMENT ON MATERIALIZED VIEW ddir._clock IS
+	'what time it is in views whose rows come and go as time goes by; internal';
+COMMENT ON COLUMN ddir._clock.clock IS
+	'what now() is in them; it only goes forward';
+
 -- What tables' replica identity was before ddir needed their old rows logged.
 CREATE MATERIALIZED VIEW ddir._identity USING heap AS
 	SELECT NULL::pg_catalog.oid AS relid, NULL::pg_catalog."char" AS former,

@@ -9,10 +9,14 @@ CREATE FUNCTION ddir._views(OUT view oid, OUT state text, OUT reason text,
 	LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'ddir_status_views';
 COMMENT ON FUNCTION ddir._views() IS 'rows of ddir.views; internal';
 
+CREATE FUNCTION ddir._view_clock(oid) RETURNS timestamptz
+	LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'ddir_status_view_clock';
+COMMENT ON FUNCTION ddir._view_clock(oid) IS 'column clock of ddir.views; internal';
+
 CREATE VIEW ddir.views AS
 	SELECT v.view::pg_catalog.regclass AS view, v.state, v.reason, v.frontier_lsn,
 		   v.frontier_time, v.lag_bytes, v.lag_ms, v.rows_applied, v.memory_bytes,
-		   v.sqlstate, v.message
+		   v.sqlstate, v.message, ddir._view_clock(v.view) AS clock
 	  FROM ddir._views() AS v;
 COMMENT ON VIEW ddir.views IS
 	'the ddir views of this database, and how current they are';
@@ -31,6 +35,8 @@ COMMENT ON COLUMN ddir.views.memory_bytes IS
 	'memory of its state, shared state split among its readers';
 COMMENT ON COLUMN ddir.views.sqlstate IS 'code of the last error';
 COMMENT ON COLUMN ddir.views.message IS 'text of the last error; shown to the owner';
+COMMENT ON COLUMN ddir.views.clock IS
+	'what now() is in the view, as far as it matters; NULL: it does not read the clock';
 
 CREATE FUNCTION ddir._hydration(OUT view oid, OUT phase text, OUT reason text,
 								OUT hydrations bigint, OUT rows_done bigint, OUT rows_total bigint,

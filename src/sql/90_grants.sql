@@ -15,6 +15,7 @@ GRANT EXECUTE ON FUNCTION ddir.wait(regclass, interval), ddir.check(regclass),
 -- Rows of views that the caller may select from.
 GRANT SELECT ON ddir.views, ddir.hydration TO PUBLIC;
 GRANT EXECUTE ON FUNCTION ddir._views(), ddir._hydration() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION ddir._view_clock(oid) TO PUBLIC;
 
 GRANT SELECT ON ddir.workers, ddir.sources, ddir.arrangements, ddir.operators TO pg_monitor;
 GRANT EXECUTE ON FUNCTION ddir._workers(), ddir._sources(), ddir._arrangements(), ddir._operators()

@@ -12,14 +12,20 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_lsn.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
 
 #include "store/kept.h"
 #include "store/progress.h"
@@ -109,6 +115,45 @@ ddir_progress_switch(bool disabled)
 
 	values[DISABLED] = BoolGetDatum(disabled);
 	put_database(values, isnull, replace);
+}
+
+/* Whoever asks need not have the right to. */
+TimestampTz
+ddir_clock_read(Snapshot snapshot)
+{
+	Relation	rel = table_openrv_extended(makeRangeVar("ddir", "_clock", -1), AccessShareLock,
+											true);
+	SysScanDesc scan;
+	HeapTuple	tup;
+	TimestampTz clock = 0;
+
+	if (rel == NULL)
+		return 0;				/* version 1.0 */
+	scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
+	tup = systable_getnext(scan);
+	if (HeapTupleIsValid(tup))
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tup, 2, RelationGetDescr(rel), &isnull);
+
+		if (!isnull)
+			clock = DatumGetTimestampTz(value);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return clock;
+}
+
+/* Only the maintainer does. */
+void
+ddir_clock_write(TimestampTz clock)
+{
+	Datum		values[] = {BoolGetDatum(true), TimestampTzGetDatum(clock)};
+	const bool	isnull[] = {false, false};
+	const bool	replace[] = {false, true};
+
+	if (OidIsValid(get_relname_relid("_clock", get_namespace_oid("ddir", false))))
+		ddir_kept_put("_clock", values, isnull, replace);
 }
 
 void

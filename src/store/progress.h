@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * progress.h
- *	  Durable state of a database: its generation, the switch, and the views
- *	  that stand elsewhere than the live ones.
+ *	  Durable state of a database: its generation, the switch, the clock, and the
+ *	  views that stand elsewhere than the live ones.
  *
  * All need a transaction with an active snapshot, and write in it.
  *
@@ -16,6 +16,8 @@
 #include "postgres.h"
 
 #include "access/xlogdefs.h"
+#include "datatype/timestamp.h"
+#include "utils/snapshot.h"
 
 #include "base/config.h"
 
@@ -30,6 +32,13 @@ typedef struct DdirProgress
 extern void ddir_progress_read(DdirProgress *p);
 extern void ddir_progress_write(const DdirProgress *p);
 extern void ddir_progress_switch(bool disabled);
+
+/*
+ * What the live views that read the clock are as of, under a snapshot (NULL: the
+ * newest one); 0: there was none.
+ */
+extern TimestampTz ddir_clock_read(Snapshot snapshot);
+extern void ddir_clock_write(TimestampTz clock);
 
 extern void ddir_lagging_set(Oid view, XLogRecPtr frontier, const char *reason);
 extern void ddir_lagging_clear(Oid view);	/* InvalidOid: all */

@@ -944,6 +944,32 @@ build_flows(DdirMaintainer *m)
 	}
 }
 
+/*
+ * Views that read the clock are given the one that others have.  The first
+ * ones after a start have what their rows are of, so that what has become due
+ * meanwhile comes step by step; those after none have the server's.
+ */
+static void
+choose_clock(DdirMaintainer *m)
+{
+	bool		live = false;
+	ListCell   *lc;
+
+	if (!ddir_graph_is_clocked(m->graph))
+		return;
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		live = live || (v->flow && v->clocked && !ddir_hydrate_concerns(m, v));
+	}
+	if (live || m->clock_resumes)
+		ddir_step_set_clock(m, m->clock);
+	else
+		ddir_step_set_clock(m, ddir_clock_now());
+	m->clock_resumes = false;
+}
+
 static void
 run_step(DdirMaintainer *m)
 {
@@ -951,6 +977,7 @@ run_step(DdirMaintainer *m)
 	uint64_t	t = m->trays.next++;
 	ListCell   *lc;
 
+	choose_clock(m);
 	ddir_graph_begin(m->graph, &t);
 	foreach(lc, h->views)
 	{
@@ -1115,6 +1142,7 @@ compute(DdirMaintainer *m)
 		ddir_rights_leave(rights);
 		if (not_whole == NULL)
 			reconcile_views(m);
+		ddir_step_store_clock(m);
 		DDIR_DEBUG_POINT("hydrate-commit");
 		PopActiveSnapshot();
 		ddir_step_commit(m);

@@ -135,6 +135,7 @@ static void
 create_graph(DdirMaintainer *m)
 {
 	m->graph = ddir_graph_create((DdirArena *) m->cxt, 1);
+	m->clock_resumes = m->clock != 0;
 	ddir_graph_watch(m->graph, m->stepping);
 	m->share = ddir_share_create(AllocSetContextCreate(m->cxt, "ddir share",
 													   ALLOCSET_DEFAULT_SIZES), m->graph);
@@ -454,15 +455,28 @@ work_waiting(void *arg)
 		ddir_capture_waiting(m->capture);
 }
 
+/* How long until rows come or go, rounded up. */
+static long
+until_due_ms(const DdirMaintainer *m)
+{
+	TimestampTz due = ddir_graph_due(m->graph);
+	TimestampTz now = ddir_clock_now();
+
+	if (due <= now)
+		return 0;
+	return due - now > IDLE_MS * INT64CONST(1000) ? IDLE_MS : (due - now + 999) / 1000;
+}
+
 static void
 sleep_until_needed(DdirMaintainer *m)
 {
 	long		ms = ddir_hydrate_patience_ms(m);
+	long		due = until_due_ms(m);
 	ListCell   *lc;
 
 	if (flush_wanted(m))
 		XLogFlush(pg_atomic_read_u64(&m->db->async_commit_end));
-	if (ms == 0)
+	if (ms == 0 || due == 0)
 		return;
 	foreach(lc, m->views)
 		if (((DdirMaintained *) lfirst(lc))->state == DDIR_VIEW_BEHIND)
@@ -482,7 +496,7 @@ sleep_until_needed(DdirMaintainer *m)
 		pgstat_report_activity(STATE_IDLE, "idle");
 		pgstat_report_stat(false);
 	}
-	ddir_wait_for_work(DDIR_WAIT_MAINTAINER, &m->db->sleeping, work_waiting, m, ms);
+	ddir_wait_for_work(DDIR_WAIT_MAINTAINER, &m->db->sleeping, work_waiting, m, Min(ms, due));
 }
 
 /*
@@ -553,6 +567,29 @@ ddir_maintainer_catch_up(DdirMaintainer *m, XLogRecPtr target)
 	}
 }
 
+/* Those that expressions read may have changed; then all is computed anew. */
+static void
+look_at_settings(DdirMaintainer *m)
+{
+	char	   *settings = ddir_settings_text();
+	List	   *views = list_copy(m->views);
+	ListCell   *lc;
+
+	if (strcmp(settings, m->settings) == 0)
+		return;
+	pfree(m->settings);
+	m->settings = MemoryContextStrdup(m->cxt, settings);
+	ddir_hydrate_cancel(m, "settings have changed");
+	foreach(lc, views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->flow)
+			ddir_views_rehydrate(m, v, "settings that its expressions read have changed");
+	}
+	m->look = m->heard.all = true;
+}
+
 static void
 turn(DdirMaintainer *m)
 {
@@ -563,6 +600,7 @@ turn(DdirMaintainer *m)
 	{
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
+		look_at_settings(m);
 	}
 	if (m->db->leave || ddir_capture_mode() != m->mode)
 	{
@@ -609,6 +647,7 @@ ddir_maintainer_main(Datum arg)
 	m = create_maintainer(dbid, db);
 	m->stepping = ddir_stepping_open(dbid);
 	m->mode = ddir_capture_mode();
+	m->settings = MemoryContextStrdup(m->cxt, ddir_settings_text());
 	m->rate_at = GetCurrentTimestamp();
 	m->rate_rows = db->rows;
 	ereport(LOG,
@@ -619,6 +658,7 @@ ddir_maintainer_main(Datum arg)
 	if (OidIsValid(ddir_am_oid()))
 	{
 		ddir_progress_read(&m->progress);
+		m->clock = m->clock_stored = ddir_clock_read(NULL);
 		MemoryContextSwitchTo(m->cxt);
 		m->tracked = ddir_capture_remembered();
 	}

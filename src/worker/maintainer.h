@@ -65,6 +65,7 @@ typedef struct DdirMaintained
 	bool		seen;			/* during a look at the catalog */
 	bool		unlooked;		/* in the last one it, or a view it reads,
 								 * could not be looked at */
+	bool		clocked;		/* it reads the clock, or a view that does */
 	bool		negative;		/* a negative multiplicity was seen before */
 	bool		fresh;			/* its definition has not been read yet */
 	XLogRecPtr	frontier;		/* while it is not live */
@@ -104,6 +105,9 @@ typedef struct DdirMaintainer
 	XLogRecPtr	position;		/* all committed before it is in the live
 								 * views */
 	XLogRecPtr	reaching;		/* what it will be when the step is committed */
+	TimestampTz clock;			/* of the dataflows; 0: it has never run */
+	TimestampTz clock_stored;
+	bool		clock_resumes;	/* nothing was computed since views had it */
 	TimestampTz position_time;	/* of the newest tray in them */
 	XLogRecPtr	unconfirmed;	/* to be confirmed once commit_end is flushed */
 	XLogRecPtr	commit_end;
@@ -120,6 +124,7 @@ typedef struct DdirMaintainer
 	bool		look_again;		/* something was locked when it looked */
 	DdirChanges heard;			/* since it last began to look */
 	DdirChanges changed;		/* what it looks for, or has to again */
+	char	   *settings;		/* that expressions read */
 	volatile uint32 *stepping;	/* view at work on (store/stepping.h) */
 	bool		leaving;
 	char	   *broken;			/* the graph is unusable: why */
@@ -164,6 +169,13 @@ extern long ddir_hydrate_patience_ms(const DdirMaintainer *m);	/* -1: until woke
 /* step.c */
 extern bool ddir_step_due(const DdirMaintainer *m);
 extern void ddir_step_run(DdirMaintainer *m);
+
+/* the instant at which rows come or go next, as live views show them */
+extern void ddir_step_publish_due(DdirMaintainer *m);
+
+/* let the clock be this, in the next step; and keep it, in its transaction */
+extern void ddir_step_set_clock(DdirMaintainer *m, TimestampTz clock);
+extern void ddir_step_store_clock(DdirMaintainer *m);
 
 /* commit the current transaction with our origin and position */
 extern void ddir_step_commit(DdirMaintainer *m);

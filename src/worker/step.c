@@ -29,6 +29,7 @@
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
+#include "base/config.h"
 #include "base/debugpoint.h"
 #include "capture/keyed.h"
 #include "capture/tracked.h"
@@ -36,12 +37,58 @@
 #include "store/stepping.h"
 #include "worker/maintainer.h"
 
+/*
+ * The clock of views that read it is that of the newest step: all of them are
+ * as of one, as they are of one position.  It is kept in the transaction that
+ * writes them, so whoever sees their rows sees the clock that they are of.
+ * It moves with each step as long as there is such a view, and where one is
+ * due; in between it may be taken for any time before the next instant.
+ *
+ * Where much is due at once, as after the server was down, the clock moves from
+ * step to step by so many rows of each view, if they are not of one instant.
+ */
+#define ROWS_DUE_A_STEP 50000
+
+void
+ddir_step_set_clock(DdirMaintainer *m, TimestampTz clock)
+{
+	m->clock = Max(m->clock, clock);
+	ddir_graph_set_clock(m->graph, m->clock);
+}
+
+void
+ddir_step_store_clock(DdirMaintainer *m)
+{
+	if (m->clock != m->clock_stored && ddir_graph_is_clocked(m->graph))
+		ddir_clock_write(m->clock);
+}
+
+void
+ddir_step_publish_due(DdirMaintainer *m)
+{
+	TimestampTz due = ddir_graph_due(m->graph);
+
+	if (m->clock != 0)
+		pg_atomic_write_u64(&m->db->clock, m->clock);
+	if (pg_atomic_read_u64(&m->db->due) == (uint64) due)
+		return;
+	pg_atomic_write_u64(&m->db->due, due);
+	ConditionVariableBroadcast(&m->db->changed);
+}
+
+static void
+move_clock(DdirMaintainer *m)
+{
+	if (ddir_graph_is_clocked(m->graph))
+		ddir_step_set_clock(m, ddir_graph_reach(m->graph, ddir_clock_now(), ROWS_DUE_A_STEP));
+}
+
 bool
 ddir_step_due(const DdirMaintainer *m)
 {
 	ListCell   *lc;
 
-	if (m->trays.ntrays > 0)
+	if (m->trays.ntrays > 0 || ddir_graph_due(m->graph) <= ddir_clock_now())
 		return true;
 	foreach(lc, m->views)
 	{
@@ -166,8 +213,8 @@ resolve_run(DdirMaintainer *m, DdirRun *run)
 static void
 run_graph(DdirMaintainer *m)
 {
-	uint64_t	t = m->trays.next - 1;
-	bool		any = false;
+	bool		any = ddir_graph_due(m->graph) <= m->clock;
+	uint64_t	t;
 	int			rights;
 
 	for (uint32 i = 0; i < m->trays.nruns; i++)
@@ -184,6 +231,8 @@ run_graph(DdirMaintainer *m)
 	if (!any)
 		return;
 
+	/* where only time has passed, the step is a tray of its own */
+	t = m->trays.ntrays > 0 ? m->trays.next - 1 : m->trays.next++;
 	rights = ddir_rights_enter();
 	ddir_graph_begin(m->graph, &t);
 	for (uint32 i = 0; i < m->trays.nruns; i++)
@@ -395,7 +444,11 @@ ddir_step_ended(DdirMaintainer *m, bool committed)
 	ListCell   *lc;
 
 	if (committed)
+	{
 		m->position = Max(m->position, m->reaching);
+		m->clock_stored = m->clock;
+		ddir_step_publish_due(m);
+	}
 	foreach(lc, m->views)
 	{
 		DdirMaintained *v = lfirst(lc);
@@ -444,13 +497,17 @@ attempt(DdirMaintainer *m, bool graph, bool singly, ErrorData **error)
 		StartTransactionCommand();
 		PushActiveSnapshot(GetTransactionSnapshot());
 		if (graph)
+		{
+			move_clock(m);
 			run_graph(m);
+		}
 		phase = STEP_APPLY;
 		DDIR_DEBUG_POINT("step-apply");
 		if (singly)
 			apply_singly(m);
 		else
 			apply_all(m);
+		ddir_step_store_clock(m);
 		DDIR_DEBUG_POINT("step-commit");
 		PopActiveSnapshot();
 		ddir_step_commit(m);

@@ -158,17 +158,39 @@ ddir_views_watch(DdirMaintainer *m)
  * Shared state
  */
 
+/* Itself or through a view that it reads. */
+static bool
+reads_clock(DdirMaintainer *m, const DdirMaintained *v)
+{
+	ListCell   *lc;
+
+	if (v->lowered == NULL)
+		return false;
+	if (v->lowered->reads_clock)
+		return true;
+	foreach(lc, v->lowered->sources)
+	{
+		DdirMaintained *u = ddir_views_find(m, lfirst_oid(lc));
+
+		if (u && reads_clock(m, u))
+			return true;
+	}
+	return false;
+}
+
 void
 ddir_views_publish(DdirMaintainer *m, DdirMaintained *v)
 {
 	DdirViewSlot *slot;
 
+	v->clocked = reads_clock(m, v);
 	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
 	slot = ddir_shared_view(m->dbid, v->view, true);
 	if (slot)
 	{
 		slot->state = v->state;
 		strlcpy(slot->reason, v->reason, sizeof(slot->reason));
+		slot->clocked = v->clocked;
 		slot->frontier = v->frontier;
 		if (v->state == DDIR_VIEW_LIVE)
 			slot->frontier_time = m->position_time;

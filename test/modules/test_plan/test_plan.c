@@ -489,6 +489,7 @@ put_rel(StringInfo out, List *rels, const DdirRel *rel)
 			put_flatmap(out, rel, context, from.data);
 			break;
 		case DDIR_REL_MAP:
+		case DDIR_REL_SCHEDULE:
 		case DDIR_REL_JOIN:
 			put_targets(out, context, rel->targets);
 			appendStringInfoString(out, from.data);
