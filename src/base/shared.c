@@ -100,6 +100,7 @@ shared_startup(void)
 			pg_atomic_init_u64(&slot->looked, 0);
 			pg_atomic_init_u64(&slot->cuts.commits, 0);
 			pg_atomic_init_u32(&slot->cuts.current, 0);
+			pg_atomic_init_u32(&slot->cuts.lost, 0);
 			for (int k = 0; k < DDIR_DELTA_TABLES; k++)
 				pg_atomic_init_u32(&slot->cuts.low[k], InvalidBlockNumber);
 			ConditionVariableInit(&slot->changed);
@@ -154,7 +155,8 @@ reset_database(DdirDatabaseSlot *slot, Oid dbid)
 	pg_atomic_write_u64(&slot->due, 0);
 	pg_atomic_write_u64(&slot->caught_up, 0);
 	slot->cuts.on = false;
-	slot->cuts.lost = false;
+	pg_atomic_write_u32(&slot->cuts.lost, 0);
+	slot->cuts.unwritten = 0;
 	slot->disabled = false;
 	slot->leave = 0;
 	slot->evicting = false;

@@ -60,6 +60,8 @@ typedef struct DdirViewSlot
 	DdirViewState state;
 	bool		unlooked;		/* its definition could not be looked at when
 								 * the catalog was; set before "looked" is */
+	bool		returns;		/* suspended until the cause is gone, which
+								 * the maintainer notices */
 	char		reason[DDIR_REASON_LEN];	/* why not live */
 	bool		clocked;		/* its rows come and go as time goes by */
 	XLogRecPtr	frontier;		/* all committed before it is in the view */
@@ -130,7 +132,9 @@ typedef struct DdirTrouble
 typedef struct DdirCutState
 {
 	bool		on;				/* the maintainer captures by triggers */
-	bool		lost;			/* writers have stopped to write */
+	pg_atomic_uint32 lost;		/* writers have stopped to write */
+	uint64		unwritten;		/* transactions older than this one may have
+								 * changed what nothing was written of */
 	pg_atomic_uint64 commits;	/* of transactions that wrote anything */
 	pg_atomic_uint32 current;	/* the delta table to be written to */
 	pg_atomic_uint32 low[DDIR_DELTA_TABLES];	/* the first block that was

@@ -24,6 +24,9 @@
  * written since this cut.  A writer that comes later, having read which table
  * is current before that changed, does no harm: all tables are read always.
  *
+ * Whoever rewrites such a table (VACUUM FULL) moves what is in it; so one with
+ * another file than before is read as a whole.
+ *
  * Transactions are compared by 64 bits, so that it does not matter for how long
  * a chunk lies there.
  *
@@ -116,6 +119,7 @@ struct DdirCuts
 	TransactionId *uncaptured;
 	List	   *pending;		/* of Pending * */
 	BlockNumber nblocks[DDIR_DELTA_TABLES]; /* when last looked at */
+	Oid			file[DDIR_DELTA_TABLES];	/* likewise */
 
 	/* the cut being made */
 	Ended		now;
@@ -253,19 +257,20 @@ rotate(DdirCuts *c)
  */
 
 /*
- * All that run and have a number: those that the snapshot lists, and any that
- * is too new for it.
+ * All that run and are older: those that the snapshot lists, and any that is
+ * too new for it.
  */
 static void
-note_running(DdirCuts *c)
+note_running(DdirCuts *c, uint64 before)
 {
 	const Ended *e = &c->consumed;
-	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
+	uint64		newer = before > e->xmax ? before - e->xmax : 0;
 
-	c->uncaptured = MemoryContextAllocHuge(c->cxt, (e->n + next - e->xmax) * sizeof(TransactionId) + 1);
+	c->uncaptured = MemoryContextAllocHuge(c->cxt, (e->n + newer) * sizeof(TransactionId) + 1);
 	for (uint32 i = 0; i < e->n; i++)
-		c->uncaptured[c->nuncaptured++] = (TransactionId) e->xip[i];
-	for (uint64 xid = e->xmax; xid < next; xid++)
+		if (e->xip[i] < before)
+			c->uncaptured[c->nuncaptured++] = (TransactionId) e->xip[i];
+	for (uint64 xid = e->xmax; xid < before; xid++)
 		if (TransactionIdIsNormal((TransactionId) xid))
 			c->uncaptured[c->nuncaptured++] = (TransactionId) xid;
 }
@@ -289,7 +294,6 @@ ddir_cuts_open(DdirDatabaseSlot *db)
 	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "ddir cuts",
 											  ALLOCSET_DEFAULT_SIZES);
 	DdirCuts   *c = MemoryContextAllocZero(cxt, sizeof(DdirCuts));
-	bool		lost;
 
 	c->cxt = cxt;
 	c->scratch = AllocSetContextCreate(cxt, "ddir cut", ALLOCSET_DEFAULT_SIZES);
@@ -297,12 +301,17 @@ ddir_cuts_open(DdirDatabaseSlot *db)
 	c->db = db;
 	ddir_tracking_init(&c->tracking, cxt);
 
-	lost = db->cuts.lost;
-	if (lost)
+	if (pg_atomic_read_u32(&db->cuts.lost))
 		leave_full_table(c);
 
+	/*
+	 * Whoever wrote nothing down has its number by now.  Those may outlive
+	 * this process, too.
+	 */
+	if (pg_atomic_exchange_u32(&db->cuts.lost, 0))
+		db->cuts.unwritten = U64FromFullTransactionId(ReadNextFullTransactionId());
+
 	/* whoever does not see that it is on has ended before the snapshot */
-	db->cuts.lost = false;
 	db->cuts.on = true;
 	pg_memory_barrier();
 	c->commits = pg_atomic_read_u64(&db->cuts.commits);
@@ -311,8 +320,7 @@ ddir_cuts_open(DdirDatabaseSlot *db)
 	take_ended(c, &c->consumed, GetTransactionSnapshot());
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(old);
-	if (lost)
-		note_running(c);
+	note_running(c, db->cuts.unwritten);
 
 	/* all is read once, for what is of transactions that run */
 	for (int k = 0; k < DDIR_DELTA_TABLES; k++)
@@ -499,18 +507,42 @@ take_ended_places(DdirCuts *c, uint64 **places)
 	return kept;
 }
 
+/*
+ * Has the table another file than when it was last read?  Whoever had written
+ * to the old one had ended, and had told so.
+ */
+static bool
+was_rewritten(DdirCuts *c, int k)
+{
+	Oid			before = c->file[k];
+
+	if (!open_table(c, k))
+		return false;
+	c->file[k] = c->rel[k]->rd_rel->relfilenode;
+	return c->file[k] != before;
+}
+
 /* All chunks that this cut sees and the last one did not. */
 static void
 find_chunks(DdirCuts *c, Snapshot snapshot)
 {
 	BlockNumber low[DDIR_DELTA_TABLES];
+	bool		wanted[DDIR_DELTA_TABLES];
 	uint64	   *place;
 	uint32		n;
 
 	for (int k = 0; k < DDIR_DELTA_TABLES; k++)
+	{
 		low[k] = pg_atomic_exchange_u32(&c->db->cuts.low[k], InvalidBlockNumber);
-
+		wanted[k] = low[k] != InvalidBlockNumber;
+	}
 	n = take_ended_places(c, &place);
+	for (uint32 i = 0; i < n; i++)
+		wanted[place[i] >> 32] = true;
+	for (int k = 0; k < DDIR_DELTA_TABLES; k++)
+		if (wanted[k] && was_rewritten(c, k))
+			low[k] = 0;
+
 	for (uint32 i = 0; i < n; i++)
 	{
 		int			k = place[i] >> 32;
@@ -921,7 +953,7 @@ ddir_cuts_read(DdirCuts *c, DdirTrays *out)
 
 	if (IsTransactionState())
 		elog(ERROR, "a cut is made in a transaction");
-	if (c->db->cuts.lost)
+	if (pg_atomic_read_u32(&c->db->cuts.lost))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("changes were not captured any more"),

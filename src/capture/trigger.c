@@ -211,20 +211,23 @@ is_lost(const Sink *s)
 
 	if (db == NULL || ddir_max_slot_lag < 0)
 		return false;
-	if (!db->cuts.lost && RelationGetNumberOfBlocks(s->rel) > limit)
-		db->cuts.lost = true;
-	return db->cuts.lost;
+	if (!pg_atomic_read_u32(&db->cuts.lost) && RelationGetNumberOfBlocks(s->rel) > limit)
+		pg_atomic_write_u32(&db->cuts.lost, 1);
+	return pg_atomic_read_u32(&db->cuts.lost);
 }
 
-/* Sources that this transaction changed while nothing was to be written. */
-static List *unwritten;
+/*
+ * Sources of which what this transaction writes down will not be all, or not
+ * true, should it be prepared and the server restart.
+ */
+static List *unsure;
 
 static void
-note_unwritten(Oid source)
+note_unsure(Oid source)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 
-	unwritten = list_append_unique_oid(unwritten, source);
+	unsure = list_append_unique_oid(unsure, source);
 	MemoryContextSwitchTo(old);
 }
 
@@ -291,7 +294,7 @@ write_chunk(Sink *s, bytea *chunk)
 		open_sink(s);
 		s->lost = is_lost(s);
 		if (s->lost)
-			note_unwritten(s->source);
+			note_unsure(s->source);
 	}
 	if (!s->lost)
 		insert_chunk(s, chunk);
@@ -514,8 +517,10 @@ capture_unknown(Sink *s)
 }
 
 /*
- * That changes are lost is known in shared memory, which a prepared transaction
- * may outlive: what it did not write down then, it says of itself.
+ * A prepared transaction may outlive the shared memory, where it is known that
+ * changes are lost, and the rows of unlogged tables, which a crash takes away
+ * but not what was written down of them.  So it says of itself that nobody
+ * knows what it has changed.
  */
 static void
 transaction_ends(XactEvent event, void *arg)
@@ -524,7 +529,7 @@ transaction_ends(XactEvent event, void *arg)
 
 	if (event == XACT_EVENT_PRE_PREPARE)
 	{
-		foreach(lc, unwritten)
+		foreach(lc, unsure)
 		{
 			Sink		sink = {.source = lfirst_oid(lc)};
 			char	   *body;
@@ -535,7 +540,7 @@ transaction_ends(XactEvent event, void *arg)
 		}
 	}
 	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		unwritten = NIL;
+		unsure = NIL;
 }
 
 /*
@@ -587,6 +592,8 @@ ddir_capture_changes(PG_FUNCTION_ARGS)
 	w = written_table(data->tg_relation);
 	sink.source = RelationGetRelid(data->tg_relation);
 	sink.shape = w->shape;
+	if (data->tg_relation->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+		note_unsure(sink.source);
 	if (TRIGGER_FIRED_BY_TRUNCATE(data->tg_event))
 		capture_truncate(&sink);
 	else if (is_mixed(data))

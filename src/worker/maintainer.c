@@ -303,7 +303,7 @@ why_hydrate(const DdirMaintainer *m)
 		return m->mode == DDIR_CAPTURE_TRIGGER ?
 			"changes are captured by triggers now" :
 			"changes are captured by logical decoding now";
-	if (m->mode == DDIR_CAPTURE_TRIGGER && m->db->cuts.lost)
+	if (m->mode == DDIR_CAPTURE_TRIGGER && pg_atomic_read_u32(&m->db->cuts.lost))
 		return "what triggers wrote was not read in time, as ddir.max_slot_lag demands";
 	if (m->mode == DDIR_CAPTURE_TRIGGER)
 		return XLogRecPtrIsInvalid(m->progress.confirmed) ?

@@ -198,6 +198,35 @@ right('a trigger dropped', q{
 	INSERT INTO item VALUES (904, 1, 1)});
 
 # ----
+# Delta tables: nobody writes to them, and who rewrites them harms nothing
+# ----
+
+foreach my $statement ('TRUNCATE ddir._delta_0', 'DELETE FROM ddir._delta_1', 'DROP MATERIALIZED VIEW ddir._delta_2 CASCADE',
+	'ALTER MATERIALIZED VIEW ddir._delta_0 RENAME TO x', 'CREATE INDEX ON ddir._delta_0 (xid)')
+{
+	isnt($node->psql('postgres', $statement, stderr => \my $err), 0, "refused: $statement");
+	like($err, qr/_delta_/, "... $err");
+}
+right('emptied by REFRESH', q{
+	REFRESH MATERIALIZED VIEW ddir._delta_0; REFRESH MATERIALIZED VIEW ddir._delta_1; REFRESH MATERIALIZED VIEW ddir._delta_2});
+
+# What was rolled back goes, and what comes behind moves to where all was read.
+$before = hydrations();
+sql('BEGIN; UPDATE item SET x = x + 1; UPDATE item SET x = x + 1; ROLLBACK; INSERT INTO item VALUES (911, 1, 1)');
+DdirNode::await($node, 'postgres');
+$old->query_safe('BEGIN; INSERT INTO item VALUES (912, 1, 1)');
+sql('INSERT INTO item VALUES (913, 1, 1)');
+DdirNode::await($node, 'postgres');
+$look = DdirNode::hold($node, 'postgres', 'turn-look');
+sql('INSERT INTO item VALUES (914, 1, 1)');
+DdirNode::reached($node, 'postgres', 'turn-look');
+$old->query_safe('COMMIT');
+sql('VACUUM FULL ddir._delta_0; VACUUM FULL ddir._delta_1; VACUUM FULL ddir._delta_2');
+$look->quit;
+DdirNode::views_equal_queries($node, 'postgres', 'moved by VACUUM FULL');
+is(hydrations(), $before, 'as changes');
+
+# ----
 # Tables in trees
 # ----
 

@@ -40,6 +40,8 @@ sub unread
 	return $held;
 }
 
+my $much = 'UPDATE t SET g = g + 1;' x 30;
+
 # ----
 # Below the limit, all of it are changes
 # ----
@@ -55,7 +57,7 @@ is(sql('SELECT sum(hydrations) FROM ddir.hydration'), $hydrations, 'is taken as 
 # ----
 
 my $from = -s $node->logfile;
-$held = unread('much', ('UPDATE t SET g = g + 1') x 30);
+$held = unread('much', $much);
 my $grown = delta_bytes();
 cmp_ok($grown, '<', 6 * 1024 * 1024, 'writers stop to write what nobody reads');
 sql(q{UPDATE t SET g = g + 1; DELETE FROM t WHERE id > 900; INSERT INTO t VALUES (5000, 2, 'new')});
@@ -92,16 +94,52 @@ DdirNode::until_true($node, 'postgres', q{
 DdirNode::views_equal_queries($node, 'postgres', 'at the end');
 
 # ----
-# Prepared while nothing was written, and that forgotten by a crash
+# A transaction outlives two maintainers: the one that finds that changes were
+# lost, and the one that waits for those who may have written meanwhile
 # ----
 
-$held = unread('prepared', ('UPDATE t SET g = g + 1') x 30);
-sql(q{BEGIN; INSERT INTO t VALUES (6001, 4, 'prepared'); PREPARE TRANSACTION 'p'});
-$held->{run}->kill_kill;
-DdirNode::crash_and_start($node);
-DdirNode::views_equal_queries($node, 'postgres', 'after a crash');
-sql(q{COMMIT PREPARED 'p'});
-DdirNode::views_equal_queries($node, 'postgres', 'prepared before it');
+$held = unread('outlived', $much);
+$open = $node->background_psql('postgres');
+$open->query_safe(q{BEGIN; INSERT INTO t VALUES (6000, 3, 'outlived')});
+$held->quit;
+my $settling = q{SELECT state = 'hydrating' AND phase = 'settling' FROM ddir.hydration JOIN ddir.views USING (view)
+				  WHERE view = 'v'::regclass};
+DdirNode::until_true($node, 'postgres', $settling, 'it is waited for');
+my $second = DdirNode::maintainer($node, 'postgres');
+sql("SELECT pg_terminate_backend($second)");
+DdirNode::until_true($node, 'postgres', qq{
+	SELECT pid <> $second AND (v.state = 'live' OR phase = 'settling')
+	  FROM ddir.workers AS w, ddir.hydration JOIN ddir.views AS v USING (view)
+	 WHERE w.kind = 'maintainer' AND w.pid IS NOT NULL AND view = 'v'::regclass}, 'there is another maintainer');
+is(sql($settling), 't', 'which waits for it, too');
+$open->query_safe('COMMIT');
+$open->quit;
+DdirNode::views_equal_queries($node, 'postgres', 'outlived');
+
+# ----
+# Prepared while nothing was written, and that forgotten by a crash or a restart
+# ----
+
+my %stop = (
+	immediate => sub { $node->stop('immediate') },
+	fast => sub { $node->stop },
+	crash => sub { });
+my $key = 6001;
+foreach my $how (qw(immediate fast crash))
+{
+	$held = unread($how, $much);
+	sql(qq{
+		BEGIN; INSERT INTO t VALUES ($key, 4, 'prepared');
+		SAVEPOINT s; DELETE FROM t WHERE id = $key - 6000; ROLLBACK TO s;
+		PREPARE TRANSACTION 'p'});
+	$stop{$how}->();
+	$how eq 'crash' ? DdirNode::crash_and_start($node) : $node->start;
+	$held->{run}->kill_kill;
+	DdirNode::views_equal_queries($node, 'postgres', "after: $how");
+	sql(q{COMMIT PREPARED 'p'});
+	DdirNode::views_equal_queries($node, 'postgres', "prepared before: $how");
+	$key++;
+}
 
 # ----
 # One commit with more than a tray may hold, and many commits with it in sum
@@ -113,7 +151,7 @@ sql(q{DO $$ BEGIN FOR i IN 1 .. 150 LOOP UPDATE t SET g = g + 1; END LOOP; END $
 DdirNode::views_equal_queries($node, 'postgres', 'too large for a tray');
 is(reason(), 'a transaction was too large to be taken as changes', 'it is told');
 $hydrations = sql('SELECT sum(hydrations) FROM ddir.hydration');
-$held = unread('many', ('UPDATE t SET g = g + 1') x 150);
+$held = unread('many', 'UPDATE t SET g = g + 1;' x 150);
 $held->quit;
 DdirNode::views_equal_queries($node, 'postgres', 'many commits, unread');
 is(sql('SELECT sum(hydrations) FROM ddir.hydration'), $hydrations, 'each of which is small, are changes');
