@@ -86,6 +86,9 @@ CREATE OR REPLACE VIEW said AS SELECT number AS id, w.says AS word FROM (VALUES 
 DROP VIEW said CASCADE;
 
 -- the storage
+CREATE UNLOGGED TABLE careless (a int);
+CREATE MATERIALIZED VIEW carefree USING ddir AS SELECT a FROM careless;
+DROP TABLE careless CASCADE;
 ALTER TABLE home.t SET UNLOGGED;
 SELECT ddir.wait('v');
 SELECT view, state, message FROM ddir.views ORDER BY view::text;

@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "base/config.h"
 #include "base/shared.h"
 #include "ddl/identity.h"
 #include "ddl/tree.h"
@@ -52,6 +53,18 @@ is_read_from_above(Oid relid)
 	return false;
 }
 
+/* Triggers capture an unlogged table's changes, too. */
+static bool
+can_join(Oid relid)
+{
+	char		persistence = get_rel_persistence(relid);
+
+	return get_rel_relkind(relid) == RELKIND_RELATION &&
+		(persistence == RELPERSISTENCE_PERMANENT ||
+		 (persistence == RELPERSISTENCE_UNLOGGED &&
+		  ddir_capture_mode() == DDIR_CAPTURE_TRIGGER));
+}
+
 static void
 join_all(bool unused)
 {
@@ -59,8 +72,7 @@ join_all(bool unused)
 
 	foreach(lc, joining)
 	{
-		if (get_rel_relkind(lfirst_oid(lc)) == RELKIND_RELATION &&
-			get_rel_persistence(lfirst_oid(lc)) == RELPERSISTENCE_PERMANENT)
+		if (can_join(lfirst_oid(lc)))
 			join_source(lfirst_oid(lc));
 	}
 }

@@ -247,6 +247,7 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 	out->rows_total = slot ? slot->rows_total : 0;
 	out->frontier = slot ? slot->frontier : InvalidXLogRecPtr;
 	out->unlooked = slot && slot->unlooked;
+	out->returns = slot && slot->returns;
 	out->sqlstate = slot ? slot->sqlstate : 0;
 	strlcpy(out->message, slot ? slot->message : "", DDIR_REASON_LEN);
 	strlcpy(out->reason, slot ? slot->reason :
@@ -518,6 +519,7 @@ raise_view_error(const DdirFreshness *f)
 			 errmsg("view %s is suspended", name),
 			 full ? errdetail("%s: %s", f->reason, f->message) :
 			 errdetail("Its owner can see why in ddir.views."),
+			 f->returns ? errhint("It comes back by itself when the cause is gone.") :
 			 errhint("Its owner can call ddir.repair when the cause is gone.")));
 }
 

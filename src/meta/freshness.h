@@ -50,6 +50,7 @@ typedef struct DdirFreshness
 	uint64		rows_total;
 	bool		unlooked;		/* its definition is locked, and may have
 								 * changed */
+	bool		returns;		/* suspended: comes back by itself */
 	int			sqlstate;
 	char		reason[DDIR_REASON_LEN];
 	char		message[DDIR_REASON_LEN];	/* NO_MAINTAINER: the hint */

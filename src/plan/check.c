@@ -27,6 +27,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "base/config.h"
 #include "plan/check.h"
 
 #define UNSUPPORTED ERRCODE_FEATURE_NOT_SUPPORTED
@@ -150,7 +151,7 @@ static const DdirRefusalKind kinds[] = {
 	[DDIR_REFUSE_UNLOGGED] = {
 		"unlogged_table", UNSUPPORTED, "an unlogged table",
 		"It reads the unlogged table %s, whose changes are not in the log.",
-		"Make it logged: ALTER TABLE ... SET LOGGED."
+		"Make it logged: ALTER TABLE ... SET LOGGED; or let triggers capture changes: ddir.capture = trigger."
 	},
 	[DDIR_REFUSE_SEQUENCE] = {
 		"sequence", UNSUPPORTED, "a sequence",
@@ -284,7 +285,8 @@ relation_refusal(Relation rel)
 	}
 	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		return DDIR_REFUSE_TEMPORARY;
-	if (rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED &&
+		ddir_capture_mode() == DDIR_CAPTURE_LOGICAL)
 		return DDIR_REFUSE_UNLOGGED;
 	if (rel->rd_rel->relkind == RELKIND_RELATION &&
 		rel->rd_tableam != GetHeapamTableAmRoutine())

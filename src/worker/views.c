@@ -189,6 +189,7 @@ ddir_views_publish(DdirMaintainer *m, DdirMaintained *v)
 	if (slot)
 	{
 		slot->state = v->state;
+		slot->returns = v->lowered == NULL || v->uncaptured || v->blocked;
 		strlcpy(slot->reason, v->reason, sizeof(slot->reason));
 		slot->clocked = v->clocked;
 		slot->frontier = v->frontier;
@@ -569,7 +570,7 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 	{
 		if (fresh || v->state != DDIR_VIEW_SUSPENDED)
 			ddir_views_suspend(m, v, p.refusal.sqlerrcode, p.refusal.reason,
-							   p.refusal.construct);
+							   "its query cannot be maintained");
 	}
 	else if (fresh && ddir_stepping_crashes(v->view) >= DDIR_STEPPING_CRASHES)
 		ddir_views_suspend(m, v, ERRCODE_CRASH_SHUTDOWN,
