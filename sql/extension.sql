@@ -20,3 +20,19 @@ SELECT pg_describe_object(classid, objid, objsubid) AS without_comment
 
 -- It cannot be put elsewhere.
 ALTER EXTENSION ddir SET SCHEMA public;
+
+-- What it keeps for itself stays as it is, but for how it is stored.
+ALTER MATERIALIZED VIEW ddir._identity RENAME TO x;
+\echo :LAST_ERROR_SQLSTATE
+ALTER TABLE ddir._identity RENAME COLUMN relid TO x;
+ALTER MATERIALIZED VIEW ddir._delta_0 SET SCHEMA public;
+ALTER TABLE ddir._database OWNER TO pg_monitor;
+ALTER MATERIALIZED VIEW ddir._lagging SET ACCESS METHOD ddir;
+ALTER MATERIALIZED VIEW ddir._delta_1 ALTER COLUMN rows SET STORAGE MAIN;
+ALTER INDEX ddir._identity_relid_idx RENAME TO x;
+CREATE UNIQUE INDEX ON ddir._lagging (reason);
+ALTER VIEW ddir.views RENAME TO x;
+ALTER SCHEMA ddir RENAME TO x;
+\echo :LAST_ERROR_SQLSTATE
+ALTER MATERIALIZED VIEW ddir._delta_2 SET (autovacuum_enabled = off);
+SELECT maintained FROM ddir.explain_query('SELECT 1 AS one');

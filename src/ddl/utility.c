@@ -18,6 +18,8 @@
  *	CREATE, ALTER PUBLICATION	tables whose updates would fail because their old
  *								rows are logged whole get their identity back
  *	COMMIT PREPARED				the prepared transaction may have made views
+ *	ALTER, CREATE INDEX			of relations of ddir's own: refused, but for how
+ *								they are stored
  *
  * Whether the user may do it is the server's to say.  We ask a maintainer to
  * leave only if so, and let the server complain otherwise.
@@ -31,6 +33,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
@@ -170,6 +173,89 @@ refresh(const Command *c)
 }
 
 /* ----
+ * Relations of ddir's own
+ * ----
+ */
+
+/* Where and how it is stored is nothing that ddir relies on. */
+static bool
+alters_storage_only(const AlterTableStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableType type = lfirst_node(AlterTableCmd, lc)->subtype;
+
+		if (type != AT_SetTableSpace && type != AT_SetRelOptions && type != AT_ResetRelOptions)
+			return false;
+	}
+	return true;
+}
+
+/* The relation that the command alters; NULL: none. */
+static const RangeVar *
+altered_relation(const Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_RenameStmt:
+			return ((const RenameStmt *) node)->relation;
+		case T_AlterObjectSchemaStmt:
+			return ((const AlterObjectSchemaStmt *) node)->relation;
+		case T_IndexStmt:
+			return ((const IndexStmt *) node)->relation;
+		case T_AlterTableStmt:
+			return alters_storage_only((const AlterTableStmt *) node) ? NULL :
+				((const AlterTableStmt *) node)->relation;
+		default:
+			return NULL;
+	}
+}
+
+static bool
+is_own(Oid relid)
+{
+	if (get_rel_relkind(relid) == RELKIND_INDEX)
+		relid = IndexGetRelation(relid, true);
+	return OidIsValid(relid) && ddir_is_kept(relid);
+}
+
+/* ALTER SCHEMA ddir RENAME TO ... */
+static bool
+renames_schema(const Node *node)
+{
+	const RenameStmt *stmt = (const RenameStmt *) node;
+
+	return IsA(node, RenameStmt) && stmt->renameType == OBJECT_SCHEMA &&
+		strcmp(stmt->subname, "ddir") == 0;
+}
+
+static void
+refuse_altering_own(const Node *node)
+{
+	const RangeVar *relation = altered_relation(node);
+	Oid			relid;
+
+	if ((relation == NULL && !renames_schema(node)) || creating_extension ||
+		!OidIsValid(ddir_am_oid()))
+		return;
+	if (relation == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot rename schema ddir"),
+				 errdetail("The extension ddir looks there for its relations and functions."),
+				 errhint("Leave it as it is.")));
+	relid = RangeVarGetRelid(relation, NoLock, true);
+	if (OidIsValid(relid) && is_own(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot alter %s", ddir_relation_name(relid)),
+				 errdetail("It is a relation of the extension ddir, which expects it to be as it was made."),
+				 errhint("Leave it as it is.")));
+}
+
+/* ----
  * ALTER ... SET ACCESS METHOD
  * ----
  */
@@ -203,12 +289,6 @@ set_access_method(Oid relid, const char *method)
 
 	if (becomes && get_rel_relkind(relid) != RELKIND_MATVIEW)
 		ddir_create_refuse_table(get_rel_name(relid));
-	if (becomes && ddir_is_kept(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("%s cannot have access method \"ddir\"", ddir_relation_name(relid)),
-				 errdetail("It is a relation of the extension ddir, which writes to it by itself."),
-				 errhint("Leave it as it is.")));
 	if (becomes && !was)
 	{
 		Relation	rel = RelationIdGetRelation(relid);
@@ -401,6 +481,7 @@ dispatch(const Command *c)
 {
 	Node	   *node = c->pstmt->utilityStmt;
 
+	refuse_altering_own(node);
 	switch (nodeTag(node))
 	{
 		case T_RefreshMatViewStmt:
