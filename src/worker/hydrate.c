@@ -350,8 +350,8 @@ suspend_readers(DdirMaintainer *m, Oid relid, int sqlstate, const char *why)
 
 		if (!v->wanting || !list_member_oid(v->lowered->sources, relid))
 			continue;
-		ddir_views_suspend(m, v, sqlstate, why, "its source cannot be captured");
 		v->uncaptured = true;
+		ddir_views_suspend(m, v, sqlstate, why, "its source cannot be captured");
 	}
 }
 
