@@ -70,8 +70,9 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-# where DdirNode.pm is; the server's makefiles set this to nothing
-PROVE_FLAGS += -Itest/t/lib
+# Where DdirNode.pm is, and how many tests run at once (each has servers of its
+# own, and waits much of the time); the server's makefiles set this to nothing.
+PROVE_FLAGS += -Itest/t/lib $(if $(PROVE_JOBS),--jobs=$(PROVE_JOBS))
 
 $(DATA_built): $(SQL_FRAGMENTS) ddir.control
 	cat $(SQL_FRAGMENTS) > $@
