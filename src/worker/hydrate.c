@@ -26,8 +26,9 @@
  * those in progress.  Nothing that is not linear is computed before all
  * sources are whole, and no error is raised.
  *
- * If the step fails, the views of the set are tried again one by one; one that
- * fails alone is suspended with the error.
+ * If computing fails, the views of the set are tried again one by one; one that
+ * fails alone is suspended with the error.  One whose table cannot be written is
+ * suspended as in any other step.
  *
  * src/worker/hydrate.c
  *
@@ -1055,9 +1056,8 @@ analyze(DdirMaintained *v)
 }
 
 static void
-finish_view(DdirMaintainer *m, DdirMaintained *v)
+finish_view(DdirMaintainer *m, DdirMaintained *v, TimestampTz start, uint64 rows)
 {
-	DdirHydration *h = m->hydration;
 	TimestampTz now = GetCurrentTimestamp();
 	DdirViewSlot *slot;
 
@@ -1066,51 +1066,160 @@ finish_view(DdirMaintainer *m, DdirMaintained *v)
 	if (slot)
 	{
 		slot->phase = DDIR_HYDRATION_NONE;
-		slot->hydrations++;
+		slot->hydrations += v->flow != NULL;
 		slot->hydration_end = now;
 	}
 	LWLockRelease(ddir_shared->lock);
-	ereport(LOG,
-			(errmsg("ddir: view \"%s\" hydrated: " UINT64_FORMAT " rows changed in %.3f seconds",
-					v->name, v->rows_written, (now - h->start) / 1000000.0)));
+	if (v->flow)
+		ereport(LOG,
+				(errmsg("ddir: view \"%s\" hydrated: " UINT64_FORMAT " rows changed in %.3f seconds",
+						v->name, rows, (now - start) / 1000000.0)));
+}
+
+/* How far the step of a hydration came. */
+typedef enum Reached
+{
+	REACHED_NOTHING,
+	REACHED_GRAPH,				/* which an error leaves unusable from here */
+	REACHED_WRITING,			/* all is computed, and the hydration ended */
+	REACHED_COMMIT
+} Reached;
+
+/* NULL, or why the sources are not whole; then nothing is computed. */
+static const char *
+compute_flows(DdirMaintainer *m, volatile Reached *reached)
+{
+	const char *not_whole;
+	int			rights;
+
+	DDIR_DEBUG_POINT("hydrate-compute");
+	require_upstream(m);
+	rights = ddir_rights_enter();
+	not_whole = make_whole(m);
+	if (not_whole == NULL)
+	{
+		build_flows(m);
+		*reached = REACHED_GRAPH;
+		run_step(m);
+		report(m, DDIR_HYDRATION_RECONCILING);
+	}
+	ddir_rights_leave(rights);
+	return not_whole;
 }
 
 static void
-reconcile_views(DdirMaintainer *m)
+write_views(DdirMaintainer *m, List *views)
 {
 	ListCell   *lc;
 
-	report(m, DDIR_HYDRATION_RECONCILING);
-	foreach(lc, m->hydration->views)
+	foreach(lc, views)
 	{
 		DdirMaintained *v = lfirst(lc);
 
 		v->reconcile = true;
 		v->wanting = false;
 		v->alone = false;
-		ddir_step_apply(m, v);
 	}
+	foreach(lc, views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		/* it may have been suspended with one that it reads */
+		if (v->flow)
+			ddir_step_apply(m, v);
+	}
+}
+
+/* The error, copied; NULL: committed. */
+static ErrorData *
+try_computing(DdirMaintainer *m, List *views, volatile Reached *reached,
+			  const char *volatile *not_whole)
+{
+	MemoryContext old = CurrentMemoryContext;
+	ErrorData  *volatile error = NULL;
+
+	PG_TRY();
+	{
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		*not_whole = compute_flows(m, reached);
+		if (*not_whole == NULL)
+		{
+			*reached = REACHED_WRITING;
+			end_hydration(m);
+			write_views(m, views);
+		}
+		ddir_step_store_clock(m);
+		DDIR_DEBUG_POINT("hydrate-commit");
+		PopActiveSnapshot();
+		ddir_step_commit(m);
+		*reached = REACHED_COMMIT;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(old);
+		error = CopyErrorData();
+		FlushErrorState();
+		AbortCurrentTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old);
+	return error;
+}
+
+/* Nothing is computed.  Whose fault it is shows when each is tried by itself. */
+static void
+computing_failed(DdirMaintainer *m, List *views, const ErrorData *error, bool graph_ran)
+{
+	bool		later = error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE && !graph_ran;
+	bool		single = list_length(views) == 1;
+
+	ddir_step_ended(m, false);
+	ereport(LOG,
+			(errmsg("ddir: hydration failed: %s", error->message)));
+	for (int i = list_length(views) - 1; i >= 0; i--)
+	{
+		DdirMaintained *v = list_nth(views, i);
+
+		if (!graph_ran)
+			ddir_views_drop_flow(m, v);
+		v->alone = v->alone || (!single && !later);
+	}
+	end_hydration(m);
+	if (graph_ran)
+	{
+		/* nothing of it can be touched before it has been replaced */
+		m->broken = MemoryContextStrdup(m->cxt, "the hydration of a view failed");
+		if (single)
+		{
+			m->broken_by = ((DdirMaintained *) linitial(views))->view;
+			m->broken_sqlstate = error->sqlerrcode;
+			m->broken_message = MemoryContextStrdup(m->cxt, error->message);
+		}
+	}
+	else if (single && !later)
+		ddir_views_suspend(m, linitial(views), error->sqlerrcode, error->message,
+						   "its hydration failed");
 }
 
 /* In a step of its own: the set's views become live. */
 static void
 compute(DdirMaintainer *m)
 {
-	DdirHydration *h = m->hydration;
-	List	   *views = list_copy(h->views);
-	MemoryContext old = CurrentMemoryContext;
-	volatile bool graph_ran = false;
-	volatile bool failed = false;
+	List	   *views = list_copy(m->hydration->views);
+	TimestampTz start = m->hydration->start;
+	uint64	   *before = palloc(list_length(views) * sizeof(uint64));
+	volatile Reached reached = REACHED_NOTHING;
 	const char *volatile not_whole = NULL;
-	bool		later;
-	int			sqlstate = 0;
-	char	   *message = NULL;
+	List	   *sources = NIL;
+	ErrorData  *error;
 	ListCell   *lc;
 
-	foreach(lc, h->sources)
+	foreach(lc, m->hydration->sources)
 	{
 		Oid			relid = ((Source *) lfirst(lc))->relid;
 
+		sources = lappend_oid(sources, relid);
 		if (columns_of(relid) != captured_columns(m, relid))
 		{
 			ddir_hydrate_cancel(m, "columns were added to a table meanwhile");
@@ -1122,99 +1231,41 @@ compute(DdirMaintainer *m)
 		ddir_hydrate_cancel(m, "partitions were attached to a table meanwhile");
 		return;
 	}
+	foreach(lc, views)
+		before[foreach_current_index(lc)] = ((DdirMaintained *) lfirst(lc))->rows_applied;
+
 	report(m, DDIR_HYDRATION_COMPUTING);
-	PG_TRY();
-	{
-		int			rights;
-
-		StartTransactionCommand();
-		PushActiveSnapshot(GetTransactionSnapshot());
-		DDIR_DEBUG_POINT("hydrate-compute");
-		require_upstream(m);
-		rights = ddir_rights_enter();
-		not_whole = make_whole(m);
-		if (not_whole == NULL)
-		{
-			build_flows(m);
-			graph_ran = true;	/* an error leaves it unusable from here */
-			run_step(m);
-		}
-		ddir_rights_leave(rights);
-		if (not_whole == NULL)
-			reconcile_views(m);
-		ddir_step_store_clock(m);
-		DDIR_DEBUG_POINT("hydrate-commit");
-		PopActiveSnapshot();
-		ddir_step_commit(m);
-	}
-	PG_CATCH();
-	{
-		ErrorData  *edata;
-
-		MemoryContextSwitchTo(old);
-		edata = CopyErrorData();
-		FlushErrorState();
-		AbortCurrentTransaction();
-		MemoryContextSwitchTo(old);
-		sqlstate = edata->sqlerrcode;
-		message = edata->message;
-		failed = true;
-	}
-	PG_END_TRY();
-
-	if (not_whole && !failed)
+	error = try_computing(m, views, &reached, &not_whole);
+	if (error == NULL && not_whole)
 	{
 		ddir_step_ended(m, true);
 		ddir_hydrate_cancel(m, not_whole);
 		return;
 	}
-	if (!failed)
+	if (reached < REACHED_WRITING)
 	{
-		foreach(lc, h->views)
-			finish_view(m, lfirst(lc));
-		foreach(lc, h->sources)
-			ddir_share_settle_by_key(m->share, ((Source *) lfirst(lc))->relid);
-		ddir_step_ended(m, true);
-		end_hydration(m);
-		foreach(lc, views)
-		{
-			DdirMaintained *v = lfirst(lc);
-
-			if (v->state == DDIR_VIEW_LIVE)
-				analyze(v);
-		}
+		computing_failed(m, views, error, reached == REACHED_GRAPH);
 		return;
 	}
-
-	/* whose fault it is shows when each is tried by itself */
-	later = sqlstate == ERRCODE_LOCK_NOT_AVAILABLE && !graph_ran;
-	ddir_step_ended(m, false);
-	ereport(LOG,
-			(errmsg("ddir: hydration failed: %s", message)));
-	for (int i = list_length(views) - 1; i >= 0; i--)
+	foreach(lc, sources)
+		ddir_share_settle_by_key(m->share, lfirst_oid(lc));
+	if (reached == REACHED_WRITING)
+		ddir_step_write_singly(m, error);
+	else
+		ddir_step_ended(m, true);
+	foreach(lc, views)
 	{
-		DdirMaintained *v = list_nth(views, i);
+		DdirMaintained *v = lfirst(lc);
 
-		if (!graph_ran)
-			ddir_views_drop_flow(m, v);
-		v->wanting = true;
-		v->reconcile = false;
-		v->alone = v->alone || (list_length(views) > 1 && !later);
+		finish_view(m, v, start, v->rows_applied - before[foreach_current_index(lc)]);
 	}
-	end_hydration(m);
-	if (graph_ran)
+	foreach(lc, views)
 	{
-		/* nothing of it can be touched before it has been replaced */
-		m->broken = MemoryContextStrdup(m->cxt, "the hydration of a view failed");
-		if (list_length(views) == 1 && !later)
-		{
-			m->broken_by = ((DdirMaintained *) linitial(views))->view;
-			m->broken_sqlstate = sqlstate;
-			m->broken_message = MemoryContextStrdup(m->cxt, message);
-		}
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->state == DDIR_VIEW_LIVE)
+			analyze(v);
 	}
-	else if (list_length(views) == 1 && !later)
-		ddir_views_suspend(m, linitial(views), sqlstate, message, "its hydration failed");
 }
 
 /*

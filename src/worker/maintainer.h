@@ -186,6 +186,13 @@ extern void ddir_step_apply(DdirMaintainer *m, DdirMaintained *v);
 /* the transaction that applied has ended */
 extern void ddir_step_ended(DdirMaintainer *m, bool committed);
 
+/*
+ * What the graph has computed could not be written in the transaction that has
+ * just been aborted: write it in another one, without those views that cannot
+ * be written, which are suspended.
+ */
+extern void ddir_step_write_singly(DdirMaintainer *m, const ErrorData *why);
+
 /* fn(arg) in a subtransaction; its error, copied, or NULL */
 extern ErrorData *ddir_step_try(void (*fn) (void *arg), void *arg);
 

@@ -526,6 +526,22 @@ attempt(DdirMaintainer *m, bool graph, bool singly, ErrorData **error)
 }
 
 void
+ddir_step_write_singly(DdirMaintainer *m, const ErrorData *why)
+{
+	ErrorData  *error;
+	StepPhase	phase;
+
+	ddir_step_ended(m, false);
+	ereport(LOG,
+			(errmsg("ddir: writing failed and is tried view by view: %s", why->message),
+			 why->detail ? errdetail_internal("%s", why->detail) : 0));
+	phase = attempt(m, false, true, &error);
+	ddir_step_ended(m, phase == STEP_COMMITTED);
+	if (phase != STEP_COMMITTED)
+		ThrowErrorData(error);	/* not even singly: leave */
+}
+
+void
 ddir_step_run(DdirMaintainer *m)
 {
 	ErrorData  *error;
@@ -551,18 +567,11 @@ ddir_step_run(DdirMaintainer *m)
 
 	phase = attempt(m, true, false, &error);
 	if (phase == STEP_APPLY)
-	{
-		ddir_step_ended(m, false);
-		ereport(LOG,
-				(errmsg("ddir: writing failed and is tried view by view: %s", error->message),
-				 error->detail ? errdetail_internal("%s", error->detail) : 0));
-		phase = attempt(m, false, true, &error);
-	}
-	ddir_step_ended(m, phase == STEP_COMMITTED);
+		ddir_step_write_singly(m, error);
+	else
+		ddir_step_ended(m, phase == STEP_COMMITTED);
 	if (phase == STEP_GRAPH)
 		m->broken = MemoryContextStrdup(m->cxt, error->message);
-	else if (phase == STEP_APPLY)
-		ThrowErrorData(error);	/* not even singly: leave */
 
 	m->db->steps++;
 	m->db->trays += m->trays.ntrays;

@@ -42,5 +42,27 @@ $node->reload;
 sql(q{SELECT ddir.repair('bad')});
 DdirNode::views_equal_queries($node, 'postgres', 'repaired');
 
+# ----
+# One whose table cannot be written, for an index of the user's, is alone in it
+# ----
+
+sql(q{
+	CREATE MATERIALIZED VIEW single USING ddir AS SELECT id, g FROM t WHERE id < 4;
+	CREATE UNIQUE INDEX one_of_a_group ON single (g);
+	CREATE MATERIALIZED VIEW upon USING ddir AS SELECT count(*) AS n FROM single});
+DdirNode::views_equal_queries($node, 'postgres', 'unique');
+sql('SELECT ddir.disable(); UPDATE t SET g = 1 WHERE id = 2; SELECT ddir.enable()');
+DdirNode::await($node, 'postgres', $_) for qw(good bad above other);
+is(sql(q{SELECT view, state, reason FROM ddir.views WHERE state <> 'live' ORDER BY view::text}),
+	"single|suspended|its table could not be written\nupon|suspended|view \"public.single\", which it reads, is suspended",
+	'it is suspended with what reads it, the others are live');
+like(sql(q{SELECT message FROM ddir.views WHERE view = 'single'::regclass}), qr/one_of_a_group/, 'the index is told');
+is(sql(q{SELECT count(*) FROM ddir.hydration WHERE reason ~ 'dataflow'}), 0, 'and were filled once');
+sql('INSERT INTO t VALUES (1001, 1)');
+DdirNode::await($node, 'postgres', 'good');
+is(sql('SELECT n FROM good WHERE g = 1'), '23', 'and are current');
+sql(q{UPDATE t SET g = 2 WHERE id = 2; SELECT ddir.repair('single')});
+DdirNode::views_equal_queries($node, 'postgres', 'written again');
+
 $node->stop;
 done_testing();
