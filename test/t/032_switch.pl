@@ -1,4 +1,5 @@
-# The off switch, and the limit on WAL that is held back.
+# The off switch, and the limit on WAL that is held back.  (027_unread is about the
+# limit where triggers capture.)
 
 use strict;
 use warnings;
@@ -43,6 +44,9 @@ sql(q{
 	CREATE MATERIALIZED VIEW v USING ddir AS SELECT b, count(*) FROM t GROUP BY b;
 	CREATE MATERIALIZED VIEW w USING ddir AS SELECT a FROM keyless UNION ALL SELECT a FROM indexed});
 settle('made');
+my $prepared = sprintf(q{SELECT count(*) FROM pg_class AS c WHERE relname IN ('t', 'keyless', 'indexed') AND %s},
+	DdirNode::is_prepared('c.oid'));
+is(sql($prepared), '3', 'sources are captured');
 
 # ----
 # Off and on
@@ -56,6 +60,7 @@ is(sql($slots), '0', 'no slot is left');
 is( sql(q{SELECT string_agg(relname || ' ' || relreplident::text, ', ' ORDER BY relname)
 	  FROM pg_class WHERE relname IN ('t', 'keyless', 'indexed')}),
 	'indexed i, keyless n, t d', 'sources have the replica identities they had');
+is(sql($prepared), '0', 'and are not captured');
 sql('INSERT INTO t VALUES (1001, 1)');
 is(sql('SELECT count FROM v WHERE b = 1'), '21', 'views stay as they are');
 fails(q{SELECT ddir.wait('v')}, qr/ERROR:  55000: ddir is disabled.*\nDETAIL: .*\nHINT: /, 'waiting is refused');
@@ -75,6 +80,14 @@ sql('SELECT ddir.enable()');
 settle('switched on');
 sql('BEGIN; SAVEPOINT s; SELECT ddir.disable(); ROLLBACK TO s; INSERT INTO t VALUES (1003, 3); COMMIT');
 settle('not switched off after all');
+is(sql($prepared), '3', 'sources are captured again');
+if (DdirNode::by_triggers())
+{
+	is(sql($slots), '0', 'without a slot');
+	$node->stop;
+	done_testing();
+	exit;
+}
 is(sql($slots), '1', 'with one slot');
 
 # ----

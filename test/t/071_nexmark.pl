@@ -12,6 +12,7 @@ use Nexmark;
 use Test::More;
 
 my $seed = 3;
+my $turns = DdirNode::by_triggers() ? 2 : 4;
 my %queries = Nexmark::queries();
 
 my $node = DdirNode::start('nexmark');
@@ -37,7 +38,7 @@ sub equal
 }
 
 equal('filled');
-foreach my $turn (1 .. 4)
+foreach my $turn (1 .. $turns)
 {
 	$node->safe_psql('postgres', Nexmark::turn($seed, $turn));
 	equal("turn $turn");

@@ -38,6 +38,19 @@ push @conf, $ENV{DDIR_TEST_CONFIG} if $ENV{DDIR_TEST_CONFIG};
 # A loaded machine is no failure.
 our $patience = '170 s';
 
+# Are all tests run where triggers capture changes?
+sub by_triggers { return defined $ENV{DDIR_TEST_CONFIG}; }
+
+# What of a table is changed so that it is captured, as a condition on its OID.
+sub is_prepared
+{
+	my ($table) = @_;
+
+	return by_triggers()
+	  ? "EXISTS (SELECT FROM pg_trigger WHERE tgrelid = $table AND tgfoid = 'ddir._capture()'::regprocedure)"
+	  : "EXISTS (SELECT FROM ddir._identity WHERE relid = $table)";
+}
+
 sub init
 {
 	my ($name, %params) = @_;
