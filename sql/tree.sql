@@ -190,6 +190,58 @@ ALTER TABLE sale ALTER COLUMN extra TYPE bigint;
 DROP MATERIALIZED VIEW extra;
 ALTER TABLE sale DROP COLUMN extra; INSERT INTO sale VALUES (901, 'south', '2025-05-05', 1, 'dropped'); CALL settle();
 
+-- empty partitions come: what is written to them are changes
+CALL settle();
+CREATE TABLE filled AS SELECT sum(hydrations) AS before FROM ddir.hydration;
+CREATE TABLE far_1 PARTITION OF sale FOR VALUES IN ('far 1');
+INSERT INTO sale VALUES (951, 'far 1', '2025-05-05', 1, 'one'), (952, 'far 1', '2025-05-05', 2, 'two');
+BEGIN;
+CREATE TABLE far_2 PARTITION OF sale FOR VALUES IN ('far 2') PARTITION BY HASH (id);
+CREATE TABLE far_2_0 PARTITION OF far_2 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO sale VALUES (953, 'far 2', '2025-05-05', 3, 'three');
+SAVEPOINT a;
+CREATE TABLE far_3 PARTITION OF sale FOR VALUES IN ('far 3');
+INSERT INTO sale VALUES (954, 'far 3', '2025-05-05', 4, 'never');
+ROLLBACK TO a;
+UPDATE sale SET region = 'far 2', amount = 5 WHERE id = 951;
+COMMIT;
+CREATE TABLE far_3 (amount numeric, id int, region text, remark text, day date);
+BEGIN;
+ALTER TABLE sale ATTACH PARTITION far_3 FOR VALUES IN ('far 3');
+INSERT INTO far_3 VALUES (4, 954, 'far 3', 'four', '2025-05-05');
+COMMIT;
+UPDATE sale SET amount = amount + 1 WHERE region LIKE 'far %';
+DELETE FROM sale WHERE id = 952;
+CALL look();
+SELECT sum(hydrations) - before AS filled FROM ddir.hydration, filled GROUP BY before;
+SELECT id, note FROM notes WHERE id > 950 UNION ALL SELECT NULL, region || ' ' || n FROM by_region WHERE region LIKE 'far _' ORDER BY 1, 2;
+
+-- what was in them before is not missed, nor what was hidden from triggers
+BEGIN;
+CREATE TABLE far_4 PARTITION OF sale FOR VALUES IN ('far 4');
+ALTER TABLE sale DETACH PARTITION far_4;
+INSERT INTO far_4 VALUES (961, 'far 4', '2025-05-05', 11, 'detached');
+ALTER TABLE sale ATTACH PARTITION far_4 FOR VALUES IN ('far 4');
+COMMIT; CALL look();
+BEGIN;
+CREATE TABLE far_5 PARTITION OF sale FOR VALUES IN ('far 5');
+ALTER TABLE far_5 DISABLE TRIGGER ALL;
+INSERT INTO sale VALUES (962, 'far 5', '2025-05-05', 12, 'hidden');
+ALTER TABLE far_5 ENABLE TRIGGER ALL;
+COMMIT; CALL look();
+CREATE FUNCTION fill() RETURNS event_trigger LANGUAGE plpgsql AS
+$$BEGIN INSERT INTO far_6 VALUES (963, 'far 6', '2025-05-05', 13, 'by an event trigger'); END$$;
+CREATE EVENT TRIGGER fill ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION fill();
+CREATE TABLE far_6 PARTITION OF sale FOR VALUES IN ('far 6');
+DROP EVENT TRIGGER fill; CALL look();
+BEGIN;
+CREATE TABLE far_7 (LIKE sale);
+INSERT INTO far_7 VALUES (964, 'far 7', '2025-05-05', 14, 'attached');
+ALTER TABLE sale ATTACH PARTITION far_7 FOR VALUES IN ('far 7');
+COMMIT; CALL look();
+SELECT id, note FROM notes WHERE id > 960 ORDER BY id;
+DROP TABLE far_1, far_2, far_3, far_4, far_5, far_6, far_7; CALL look();
+
 -- what logical decoding cannot follow
 CREATE UNLOGGED TABLE unlogged PARTITION OF sale FOR VALUES IN ('unlogged');
 SELECT ddir.wait('by_region');

@@ -27,6 +27,7 @@
 #include "fmgr.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_relation.h"
+#include "replication/message.h"
 #include "rewrite/rewriteHandler.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
@@ -122,6 +123,17 @@ ddir_publication_desc_valid(const PublicationDesc *desc)
 #endif
 	return desc->rf_valid_for_update && desc->rf_valid_for_delete &&
 		desc->cols_valid_for_update && desc->cols_valid_for_delete;
+}
+
+/* A message in the WAL, of the transaction. */
+static inline void
+ddir_compat_message(const char *prefix, const char *message, Size size)
+{
+#if PG_VERSION_NUM >= 170000
+	(void) LogLogicalMessage(prefix, message, size, true, false);
+#else
+	(void) LogLogicalMessage(prefix, message, size, true);
+#endif
 }
 
 /* Wait events of extensions have names from 17 on. */

@@ -81,6 +81,8 @@ shared_startup(void)
 		memset(shared, 0, shared_size());
 		shared->lock = &GetNamedLWLockTranche("ddir")->lock;
 		pg_atomic_init_u32(&shared->generation, 1);
+		if (!pg_strong_random(&shared->secret, sizeof(shared->secret)))
+			elog(FATAL, "no random number can be had");
 		shared->ndatabases = ddir_max_databases;
 		shared->nviews = ddir_max_views;
 		shared->database = (DdirDatabaseSlot *) ((char *) shared + MAXALIGN(sizeof(DdirShared)));

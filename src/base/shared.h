@@ -198,6 +198,7 @@ typedef struct DdirShared
 	pid_t		launcher_pid;
 	Latch	   *launcher_latch;
 	bool		launcher_look;	/* databases or views have changed */
+	uint64		secret;			/* of this server's run (capture/joined.h) */
 	pg_atomic_uint32 generation;	/* of the assignment of database slots */
 	DdirTrouble trouble;		/* why no probe can run */
 	DdirProbe	probe;

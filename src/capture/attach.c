@@ -18,6 +18,10 @@
  *	row							after each row; always
  *	truncate					after each statement; always
  *
+ * (An argument of "row" tells the function to do its work.  Another one says
+ * that the table was empty when the trigger was made; so all that is in a
+ * partition came by it, if nobody has altered it since.)
+ *
  * They are internal, so dumps and \d leave them out.  Each depends on the
  * trigger function such that it goes with the extension.  The user can alter
  * and drop them all the same, so the maintainer looks whether they are as they
@@ -88,6 +92,8 @@ typedef struct Found
 	char		name[NAMEDATALEN];
 	char		fires;
 	TransactionId xmin;
+	bool		as_made;		/* nobody has altered it */
+	bool		empty;			/* so was the table when it was made */
 } Found;
 
 /* ----
@@ -96,7 +102,7 @@ typedef struct Found
  */
 
 static List *
-find_triggers(Oid relid)
+find_triggers(Oid relid, Snapshot snapshot)
 {
 	Oid			function = ddir_capture_function();
 	Relation	rel;
@@ -110,7 +116,7 @@ find_triggers(Oid relid)
 	rel = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, snapshot, 1, &key);
 	while (HeapTupleIsValid(tup = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tup);
@@ -123,6 +129,8 @@ find_triggers(Oid relid)
 		strlcpy(f->name, NameStr(form->tgname), NAMEDATALEN);
 		f->fires = form->tgenabled;
 		f->xmin = HeapTupleHeaderGetRawXmin(tup->t_data);
+		f->as_made = !(tup->t_data->t_infomask & HEAP_UPDATED);
+		f->empty = form->tgnargs > 1;
 		found = lappend(found, f);
 	}
 	systable_endscan(scan);
@@ -229,10 +237,31 @@ mark_of(Oid relid, List *found)
 	return mark;
 }
 
+bool
+ddir_triggers_since_empty(Oid relid, Snapshot snapshot, TransactionId *by, uint64 *mark)
+{
+	List	   *found = find_triggers(relid, snapshot);
+	bool		empty = false;
+	ListCell   *lc;
+
+	*mark = mark_of(relid, found);
+	*by = InvalidTransactionId;
+	foreach(lc, found)
+	{
+		Found	   *f = lfirst(lc);
+
+		if (!f->as_made || (TransactionIdIsValid(*by) && f->xmin != *by))
+			return false;
+		*by = f->xmin;
+		empty = empty || f->empty;
+	}
+	return empty && is_complete(relid, found);
+}
+
 uint64
 ddir_triggers_mark(Oid relid)
 {
-	return mark_of(relid, find_triggers(relid));
+	return mark_of(relid, find_triggers(relid, NULL));
 }
 
 /* ----
@@ -252,7 +281,7 @@ transition(const char *name, bool added)
 }
 
 static void
-create_trigger(Oid relid, Oid function, const Kind *kind)
+create_trigger(Oid relid, Oid function, const Kind *kind, bool empty)
 {
 	CreateTrigStmt *stmt = makeNode(CreateTrigStmt);
 	ObjectAddress trigger;
@@ -269,6 +298,8 @@ create_trigger(Oid relid, Oid function, const Kind *kind)
 		stmt->transitionRels = lappend(stmt->transitionRels, transition(kind->added, true));
 	if (kind->arg)
 		stmt->args = list_make1(makeString(pstrdup(kind->arg)));
+	if (kind->arg && empty)
+		stmt->args = lappend(stmt->args, makeString(pstrdup("since empty")));
 	trigger = CreateTriggerFiringOn(stmt, NULL, relid, InvalidOid, InvalidOid, InvalidOid,
 									function, InvalidOid, NULL, true, false, kind->fires);
 
@@ -303,9 +334,9 @@ drop_triggers(List *found)
 static uint64 attached_mark;
 
 static void
-make_complete(Oid relid, Oid function)
+make_complete(Oid relid, Oid function, bool empty)
 {
-	List	   *found = find_triggers(relid);
+	List	   *found = find_triggers(relid, NULL);
 	const Kind *kind;
 	int			n;
 
@@ -314,7 +345,7 @@ make_complete(Oid relid, Oid function)
 	drop_triggers(found);
 	kind = kinds_for(relid, &n);
 	for (int i = 0; i < n; i++)
-		create_trigger(relid, function, &kind[i]);
+		create_trigger(relid, function, &kind[i], empty);
 }
 
 static void
@@ -334,7 +365,7 @@ attach(DdirAttempt *a)
 		ddir_attempt_refuse(a, "function ddir._capture() does not exist");
 		return;
 	}
-	make_complete(a->relid, function);
+	make_complete(a->relid, function, false);
 	attached_mark = ddir_triggers_mark(a->relid);
 }
 
@@ -344,7 +375,7 @@ detach(DdirAttempt *a)
 	if (!ddir_attempt_lock(a, AccessExclusiveLock))
 		return;
 	if (table_exists(a->relid))
-		drop_triggers(find_triggers(a->relid));
+		drop_triggers(find_triggers(a->relid, NULL));
 }
 
 DdirAttemptResult
@@ -357,7 +388,7 @@ ddir_triggers_attach(Oid relid, int lock_ms, uint64 *mark, char **why)
 
 	*why = NULL;
 	StartTransactionCommand();
-	found = find_triggers(relid);
+	found = find_triggers(relid, NULL);
 	complete = is_complete(relid, found);
 	*mark = mark_of(relid, found);
 	CommitTransactionCommand();
@@ -370,12 +401,12 @@ ddir_triggers_attach(Oid relid, int lock_ms, uint64 *mark, char **why)
 }
 
 void
-ddir_triggers_attach_now(Oid relid)
+ddir_triggers_attach_now(Oid relid, bool empty)
 {
 	Oid			function = ddir_capture_function();
 
 	if (OidIsValid(function) && table_exists(relid))
-		make_complete(relid, function);
+		make_complete(relid, function, empty);
 }
 
 DdirAttemptResult
@@ -385,7 +416,7 @@ ddir_triggers_detach(Oid relid, int lock_ms)
 	bool		any;
 
 	StartTransactionCommand();
-	any = find_triggers(relid) != NIL;
+	any = find_triggers(relid, NULL) != NIL;
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(old);
 	return any ? ddir_attempt(relid, lock_ms, NULL, detach) : DDIR_ATTEMPT_DONE;

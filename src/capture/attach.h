@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "utils/snapshot.h"
 
 #include "capture/attempt.h"
 
@@ -25,7 +26,14 @@ extern DdirAttemptResult ddir_triggers_attach(Oid relid, int lock_ms, uint64 *ma
 extern DdirAttemptResult ddir_triggers_detach(Oid relid, int lock_ms);
 
 /* The same at once, in a transaction that has locked the table. */
-extern void ddir_triggers_attach_now(Oid relid);
+extern void ddir_triggers_attach_now(Oid relid, bool empty);
+
+/*
+ * Have its triggers been as they are since the table, one of a tree, was empty?
+ * As the snapshot (NULL: the catalog's newest) sees it; *by made them.
+ */
+extern bool ddir_triggers_since_empty(Oid relid, Snapshot snapshot, TransactionId *by,
+									  uint64 *mark);
 
 /*
  * Differs from what it was when the triggers, or the table's place in a tree,

@@ -17,6 +17,8 @@
 #include "capture/capture.h"
 #include "capture/cuts.h"
 #include "capture/decoder.h"
+#include "capture/joined.h"
+#include "capture/replident.h"
 
 /* A table whose triggers are there. */
 typedef struct Attached
@@ -346,12 +348,51 @@ ddir_capture_release(Oid relid, int lock_ms)
 }
 
 void
-ddir_capture_join(Oid relid)
+ddir_capture_join(List *joined, List *tables, bool empty)
 {
-	if (ddir_capture_mode() == DDIR_CAPTURE_TRIGGER)
-		ddir_triggers_attach_now(relid);
-	else
-		ddir_identity_set_full_now(relid);
+	bool		by_triggers = ddir_capture_mode() == DDIR_CAPTURE_TRIGGER;
+	ListCell   *lc;
+
+	/* what follows is written down, too, and would have the decoder look */
+	if (empty && !by_triggers)
+		ddir_joined_write(joined);
+	foreach(lc, tables)
+	{
+		if (by_triggers)
+			ddir_triggers_attach_now(lfirst_oid(lc), empty);
+		else
+			ddir_identity_set_full_now(lfirst_oid(lc));
+	}
+}
+
+/*
+ * Whether the triggers are still as they were made is looked at when the
+ * maintainer looks at its tables, which it will do again.
+ */
+List *
+ddir_capture_joined(DdirCapture *c)
+{
+	List	   *joined = list_copy(c->tracking->joined);
+	ListCell   *lc;
+
+	list_free(c->tracking->joined);
+	c->tracking->joined = NIL;
+	if (c->decoder || joined == NIL)
+		return joined;
+	StartTransactionCommand();
+	foreach(lc, joined)
+	{
+		TransactionId by;
+		uint64		mark;
+
+		if (find_attached(c, lfirst_oid(lc)))
+			continue;			/* it is read by itself */
+		if (!ddir_triggers_since_empty(lfirst_oid(lc), NULL, &by, &mark))
+			mark = 0;
+		note_attached(c, lfirst_oid(lc), mark);
+	}
+	CommitTransactionCommand();
+	return joined;
 }
 
 List *

@@ -85,11 +85,18 @@ extern DdirAttemptResult ddir_capture_prepare(DdirCapture *c, Oid relid, bool in
 extern DdirAttemptResult ddir_capture_release(Oid relid, int lock_ms);
 
 /*
- * The changes of a table that has become part of a source are to be captured
- * from this very transaction on, which has locked it.  As superuser and with
- * SPI.  (Hydrations prepare what was not prepared so.)
+ * Relations have become part of a source.  The changes of those of them that are
+ * tables are to be captured from this very transaction on, which has locked
+ * them; empty: they have no rows yet.  As superuser and with SPI.  (Hydrations
+ * prepare what was not prepared so.)
  */
-extern void ddir_capture_join(Oid relid);
+extern void ddir_capture_join(List *joined, List *tables, bool empty);
+
+/*
+ * Partitions that joined what is tracked since this was asked last, and were
+ * empty, so that nothing else is told of them.  Outside of transactions.
+ */
+extern List *ddir_capture_joined(DdirCapture *c);
 
 /*
  * Old rows cannot be known by key any more: the identity is another one.  Or

@@ -55,12 +55,14 @@
 #include "access/xlog.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -69,8 +71,10 @@
 #include "base/compat.h"
 #include "base/config.h"
 #include "base/debugpoint.h"
+#include "capture/attach.h"
 #include "capture/chunk.h"
 #include "capture/cuts.h"
+#include "meta/tree.h"
 
 /* A table of so many blocks gives way to another. */
 #define ROTATE_BLOCKS 1024
@@ -287,6 +291,8 @@ leave_full_table(DdirCuts *c)
 	CommitTransactionCommand();
 }
 
+static bool joined_empty(DdirTracking *k, List *joined);
+
 DdirCuts *
 ddir_cuts_open(DdirDatabaseSlot *db)
 {
@@ -300,6 +306,7 @@ ddir_cuts_open(DdirDatabaseSlot *db)
 	c->row = AllocSetContextCreate(cxt, "ddir cut chunk", ALLOCSET_DEFAULT_SIZES);
 	c->db = db;
 	ddir_tracking_init(&c->tracking, cxt);
+	c->tracking.joined_empty = joined_empty;
 
 	if (pg_atomic_read_u32(&db->cuts.lost))
 		leave_full_table(c);
@@ -874,6 +881,36 @@ deliver(DdirCuts *c, TimestampTz now)
 }
 
 /*
+ * Have all tables among them had their triggers since they were empty, made by
+ * the transaction that has put them, and what is new above them, into the tree?
+ */
+static bool
+joined_empty(DdirTracking *k, List *joined)
+{
+	ListCell   *lc;
+
+	foreach(lc, joined)
+	{
+		char		kind = get_rel_relkind(lfirst_oid(lc));
+		DdirTreeEdge edge;
+		DdirTreeEdge above;
+		TransactionId by;
+		uint64		mark;
+
+		if (!ddir_tree_edge(lfirst_oid(lc), k->snapshot, &edge))
+			return false;
+		if (list_member_oid(joined, edge.parent) &&
+			(!ddir_tree_edge(edge.parent, k->snapshot, &above) || above.xmin != edge.xmin))
+			return false;
+		if (kind != RELKIND_PARTITIONED_TABLE &&
+			(kind != RELKIND_RELATION ||
+			 !ddir_triggers_since_empty(lfirst_oid(lc), k->snapshot, &by, &mark) || by != edge.xmin))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Trees that have other partitions than at the last cut.  It is not known in
  * which of the transactions since that came to be, so the event's is one that
  * only snapshots from now on may see.
@@ -881,7 +918,7 @@ deliver(DdirCuts *c, TimestampTz now)
 static void
 look_at_trees(DdirCuts *c, Snapshot snapshot, TimestampTz now)
 {
-	if (ddir_tracking_look(&c->tracking, snapshot))
+	if (ddir_tracking_look(&c->tracking))
 		ddir_trays_close(c->tracking.out, c->position, snapshot->xmax, now);
 }
 
@@ -972,6 +1009,7 @@ ddir_cuts_read(DdirCuts *c, DdirTrays *out)
 	snapshot = GetTransactionSnapshot();
 	PushActiveSnapshot(snapshot);
 	snapshot = GetActiveSnapshot();
+	c->tracking.snapshot = snapshot;
 	take_ended(c, &c->now, snapshot);
 	DDIR_DEBUG_POINT("cut-snapshot");
 	look_at_trees(c, snapshot, now);
@@ -987,6 +1025,7 @@ ddir_cuts_read(DdirCuts *c, DdirTrays *out)
 	c->consumed = c->now;
 	c->now = before;
 	c->tracking.out = NULL;
+	c->tracking.snapshot = NULL;
 	MemoryContextReset(c->scratch);
 	MemoryContextSwitchTo(old);
 }

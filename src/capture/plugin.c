@@ -27,7 +27,8 @@
  * columns only is no change.
  *
  * A partition's change is one of the partitioned tables above it, as the
- * catalog was then; so is that it was attached or detached (an event).
+ * catalog was then; so is that it was attached or detached (an event, but for
+ * one that was empty, as a message says).
  *
  * Callbacks run under a historic snapshot and must not touch user data; all
  * they use is in the tuples.  Garbage is in d->scratch, reset at each change.
@@ -50,6 +51,7 @@
 #include "base/compat.h"
 #include "capture/decoder.h"
 #include "capture/keyed.h"
+#include "capture/joined.h"
 
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
 
@@ -418,11 +420,37 @@ commit_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr commit_
 
 	/* it may have attached partitions, with no change of a row */
 	if (txn->ninvalidations > 0)
-		(void) ddir_tracking_look(&d->tracking, NULL);
+		(void) ddir_tracking_look(&d->tracking);
 	ddir_trays_close(d->tracking.out, txn->end_lsn, txn->xid, txn->xact_time.commit_time);
 	d->transactions++;
 	ddir_unseen_add(d, txn->xid);
 	end_private_transaction(txn);
+}
+
+static bool
+is_announced(DdirTracking *k, List *joined)
+{
+	return list_difference_oid(joined, k->announced) == NIL;
+}
+
+/*
+ * The transaction has made tables partitions that are empty (capture.c).  That
+ * is looked at here, before it writes to them.
+ */
+static void
+message_cb(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, XLogRecPtr lsn, bool transactional,
+		   const char *prefix, Size size, const char *message)
+{
+	DdirDecoder *d = served(ctx);
+	DdirTracking *k = &d->tracking;
+
+	if (!transactional || !ddir_joined_read(prefix, message, size, &k->announced))
+		return;
+	k->joined_empty = is_announced;
+	(void) ddir_tracking_look(k);
+	k->joined_empty = NULL;
+	list_free(k->announced);
+	k->announced = NIL;
 }
 
 /* What we write ourselves never comes back. */
@@ -441,6 +469,7 @@ _PG_output_plugin_init(OutputPluginCallbacks *cb)
 	cb->startup_cb = startup_cb;
 	cb->begin_cb = begin_cb;
 	cb->change_cb = change_cb;
+	cb->message_cb = message_cb;
 	cb->truncate_cb = truncate_cb;
 	cb->commit_cb = commit_cb;
 	cb->filter_by_origin_cb = filter_by_origin_cb;

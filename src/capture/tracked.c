@@ -7,7 +7,8 @@
  * Which partitions a tracked table has is known from a look at the catalog, and
  * looked at again when relations may have changed, in the catalog of the moment
  * that is read: that of the transaction decoded, or of a cut's snapshot.  If
- * they are others, an event says so in that very tray.
+ * they are others, an event says so in that very tray; unless partitions were
+ * only added, and were empty then, as all that is in them will be delivered.
  *
  * How a table's columns become those of what is tracked is found out when its
  * changes are met, and again when relations may have changed.
@@ -26,6 +27,7 @@
 #include "common/hashfn.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -310,11 +312,49 @@ ddir_tracking_rowtype(const DdirTracking *k, Oid relid)
  * ----
  */
 
+static bool
+is_below(const DdirTracked *t, Oid relid)
+{
+	return t->partitioned &&
+		bsearch(&relid, t->below, t->nbelow, sizeof(Oid), oid_cmp) != NULL;
+}
+
+/* In this state of the tree there are only empty partitions more. */
+static bool
+has_empty_ones_more(DdirTracking *k, const DdirTracked *t, List *below, uint64 mark)
+{
+	List	   *joined = NIL;
+	DdirTreeEdge edge;
+	ListCell   *lc;
+	MemoryContext old;
+
+	if (k->joined_empty == NULL)
+		return false;
+	foreach(lc, below)
+	{
+		if (is_below(t, lfirst_oid(lc)))
+			continue;
+		if (!ddir_tree_edge(lfirst_oid(lc), k->snapshot, &edge))
+			return false;
+		joined = lappend_oid(joined, lfirst_oid(lc));
+		mark -= edge.mark;
+	}
+	if (mark != t->mark || !k->joined_empty(k, joined))
+		return false;
+	old = MemoryContextSwitchTo(k->cxt);
+	foreach(lc, joined)
+		if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)
+		k->joined = list_append_unique_oid(k->joined, lfirst_oid(lc));
+	MemoryContextSwitchTo(old);
+	return true;
+}
+
 bool
-ddir_tracking_look(DdirTracking *k, Snapshot snapshot)
+ddir_tracking_look(DdirTracking *k)
 {
 	uint64		seen = relations_changed;
 	bool		changed = false;
+	bool		event = false;
 	tracked_iterator i;
 	DdirTrackedEntry *e;
 
@@ -327,11 +367,15 @@ ddir_tracking_look(DdirTracking *k, Snapshot snapshot)
 
 		if (!t->partitioned)
 			continue;
-		below = ddir_tree_below(t->relid, snapshot, &mark);
+		below = ddir_tree_below(t->relid, k->snapshot, &mark);
 		if (mark != t->mark)
 		{
+			if (!has_empty_ones_more(k, t, below, mark))
+			{
+				ddir_tracked_event(k, t, DDIR_TRAY_PARTITIONS);
+				event = true;
+			}
 			set_tree(t, below, mark);
-			ddir_tracked_event(k, t, DDIR_TRAY_PARTITIONS);
 			changed = true;
 		}
 		list_free(below);
@@ -339,14 +383,7 @@ ddir_tracking_look(DdirTracking *k, Snapshot snapshot)
 	if (changed)
 		forget_feeds(k);
 	k->seen = seen;
-	return changed;
-}
-
-static bool
-is_below(const DdirTracked *t, Oid relid)
-{
-	return t->partitioned &&
-		bsearch(&relid, t->below, t->nbelow, sizeof(Oid), oid_cmp) != NULL;
+	return event;
 }
 
 /* Those that the table's changes go to. */
@@ -423,7 +460,7 @@ find_feeds(DdirTracking *k, Oid relid)
 	bool		found;
 
 	if (k->ntrees > 0 && k->seen != relations_changed)
-		(void) ddir_tracking_look(k, NULL);
+		(void) ddir_tracking_look(k);
 	e = feeds_lookup(k->feeds, relid);
 	if (e && e->feeds->seen == relations_changed)
 		return e->feeds;

@@ -97,7 +97,17 @@ typedef struct DdirTracking
 	uint64		last_seen;
 	struct feeds_hash *feeds;	/* those asked for */
 	uint64		seen;			/* trees were looked at after so many changes */
+
+	/*
+	 * Were these, new partitions all, empty when they became that, and are
+	 * all rows that they were given since among the changes to be delivered?
+	 * NULL: nobody knows.
+	 */
+	bool		(*joined_empty) (struct DdirTracking *k, List *joined);
+	List	   *announced;		/* of Oid: for it */
+	List	   *joined;			/* of Oid: tables that were, until taken */
 	/* while reading */
+	Snapshot	snapshot;		/* that is read; NULL: as the catalog is */
 	DdirTrays  *out;			/* NULL: not reading */
 	uint64		rows;			/* since the read began */
 	Size		bytes;
@@ -131,10 +141,10 @@ extern const DdirRowType *ddir_tracking_rowtype(const DdirTracking *k, Oid relid
 extern DdirFeeds *ddir_tracking_feeds(DdirTracking *k, Oid relid);
 
 /*
- * Look at all trees, as the snapshot sees them (NULL: as the catalog is): an
- * event for those with other partitions.  True: there was one.
+ * Look at all trees: an event for those with other partitions, unless these have
+ * only been added and were empty.  True: there was one.
  */
-extern bool ddir_tracking_look(DdirTracking *k, Snapshot snapshot);
+extern bool ddir_tracking_look(DdirTracking *k);
 
 /* The table's attribute, from 0, for a column of the tracked one; -1: none */
 static inline int

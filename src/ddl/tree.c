@@ -7,6 +7,7 @@
  * its old rows, or given triggers, by the transaction that does so.  That one
  * has locked it anyway, and what is written to it afterwards, in the same
  * transaction too, is captured; the maintainer would have to wait for its lock.
+ * If it is empty, that is all there is to do, and no view has to be hydrated.
  *
  * src/ddl/tree.c
  *
@@ -14,12 +15,15 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "base/config.h"
@@ -30,7 +34,7 @@
 #include "meta/view.h"
 
 static DdirJoin join_source;
-static List *joining;
+static Oid	joining;
 
 void
 ddir_tree_init(DdirJoin join)
@@ -65,16 +69,36 @@ can_join(Oid relid)
 		  ddir_capture_mode() == DDIR_CAPTURE_TRIGGER));
 }
 
+/* Its creator, or who attaches it, has locked it. */
+static bool
+has_no_block(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	bool		empty = RelationGetNumberOfBlocks(rel) == 0;
+
+	table_close(rel, NoLock);
+	return empty;
+}
+
 static void
 join_all(bool unused)
 {
+	List	   *joined = lcons_oid(joining, ddir_tree_below(joining, NULL, NULL));
+	List	   *tables = NIL;
+	bool		empty = true;
 	ListCell   *lc;
 
-	foreach(lc, joining)
+	foreach(lc, joined)
 	{
 		if (can_join(lfirst_oid(lc)))
-			join_source(lfirst_oid(lc));
+		{
+			tables = lappend_oid(tables, lfirst_oid(lc));
+			empty = empty && has_no_block(lfirst_oid(lc));
+		}
+		else if (get_rel_relkind(lfirst_oid(lc)) != RELKIND_PARTITIONED_TABLE)
+			empty = false;
 	}
+	join_source(joined, tables, empty);
 }
 
 static bool
@@ -96,9 +120,8 @@ ddir_tree_joined(const RangeVar *relation)
 	relid = RangeVarGetRelid(relation, NoLock, true);
 	if (!OidIsValid(relid) || !is_read_from_above(relid))
 		return;
-	joining = ddir_tree_tables(relid);
+	joining = relid;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	ddir_as_superuser(join_all, false);
 	PopActiveSnapshot();
-	joining = NIL;
 }

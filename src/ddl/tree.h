@@ -12,10 +12,11 @@
 
 #include "postgres.h"
 
+#include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 
-/* Captures a table's changes from now on; capture is beside this layer. */
-typedef void (*DdirJoin) (Oid relid);
+/* Captures tables' changes from now on; capture is beside this layer. */
+typedef void (*DdirJoin) (List *joined, List *tables, bool empty);
 
 /* from _PG_init */
 extern void ddir_tree_init(DdirJoin join);

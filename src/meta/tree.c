@@ -31,6 +31,16 @@
 #include "engine/delta.h"
 #include "meta/tree.h"
 
+/* Of a row of pg_inherits; those of all rows are added up. */
+static uint64
+mark_of_edge(HeapTuple tup)
+{
+	Form_pg_inherits row = (Form_pg_inherits) GETSTRUCT(tup);
+	uint64		edge = (uint64) row->inhparent << 32 | row->inhrelid;
+
+	return ddir_key_mix(hash_combine64(edge, HeapTupleHeaderGetRawXmin(tup->t_data)));
+}
+
 /* Append the children of a table.  Their order does not matter to the mark. */
 static List *
 add_children(Relation inherits, Oid parent, Snapshot snapshot, List *below, uint64 *mark)
@@ -45,12 +55,11 @@ add_children(Relation inherits, Oid parent, Snapshot snapshot, List *below, uint
 	while (HeapTupleIsValid(tup = systable_getnext(scan)))
 	{
 		Form_pg_inherits row = (Form_pg_inherits) GETSTRUCT(tup);
-		uint64		edge = (uint64) row->inhparent << 32 | row->inhrelid;
 
 		if (row->inhdetachpending)
 			continue;
 		below = lappend_oid(below, row->inhrelid);
-		*mark += ddir_key_mix(hash_combine64(edge, HeapTupleHeaderGetRawXmin(tup->t_data)));
+		*mark += mark_of_edge(tup);
 	}
 	systable_endscan(scan);
 	return below;
@@ -114,6 +123,29 @@ ddir_tree_above(Oid relid)
 	}
 	table_close(inherits, AccessShareLock);
 	return list_delete_first(todo);
+}
+
+bool
+ddir_tree_edge(Oid partition, Snapshot snapshot, DdirTreeEdge *edge)
+{
+	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tup;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(partition));
+	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, snapshot, 1, &key);
+	tup = systable_getnext(scan);
+	if (HeapTupleIsValid(tup))
+	{
+		edge->parent = ((Form_pg_inherits) GETSTRUCT(tup))->inhparent;
+		edge->xmin = HeapTupleHeaderGetRawXmin(tup->t_data);
+		edge->mark = mark_of_edge(tup);
+	}
+	systable_endscan(scan);
+	table_close(inherits, AccessShareLock);
+	return HeapTupleIsValid(tup);
 }
 
 /* Mostly columns have the same places, or nearly. */

@@ -30,6 +30,17 @@
  */
 extern List *ddir_tree_below(Oid root, Snapshot snapshot, uint64 *mark);
 
+/* What makes a partition one: who did so, and what it adds to marks. */
+typedef struct DdirTreeEdge
+{
+	Oid			parent;
+	TransactionId xmin;
+	uint64		mark;
+} DdirTreeEdge;
+
+/* false: it is no partition */
+extern bool ddir_tree_edge(Oid partition, Snapshot snapshot, DdirTreeEdge *edge);
+
 /*
  * The tables that hold the rows of a source: itself, or the partitions that
  * are not partitioned again, as Oids in their order.

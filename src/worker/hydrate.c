@@ -1055,10 +1055,10 @@ analyze(DdirMaintained *v)
 	CommitTransactionCommand();
 }
 
+/* Before it is live for those who wait. */
 static void
-finish_view(DdirMaintainer *m, DdirMaintained *v, TimestampTz start, uint64 rows)
+count_hydration(DdirMaintainer *m, DdirMaintained *v)
 {
-	TimestampTz now = GetCurrentTimestamp();
 	DdirViewSlot *slot;
 
 	LWLockAcquire(ddir_shared->lock, LW_EXCLUSIVE);
@@ -1066,14 +1066,21 @@ finish_view(DdirMaintainer *m, DdirMaintained *v, TimestampTz start, uint64 rows
 	if (slot)
 	{
 		slot->phase = DDIR_HYDRATION_NONE;
-		slot->hydrations += v->flow != NULL;
-		slot->hydration_end = now;
+		slot->hydrations++;
+		slot->hydration_end = GetCurrentTimestamp();
 	}
 	LWLockRelease(ddir_shared->lock);
+}
+
+static void
+finish_view(DdirMaintained *v, TimestampTz start, uint64 rows)
+{
 	if (v->flow)
 		ereport(LOG,
 				(errmsg("ddir: view \"%s\" hydrated: " UINT64_FORMAT " rows changed in %.3f seconds",
-						v->name, rows, (now - start) / 1000000.0)));
+						v->name, rows, (GetCurrentTimestamp() - start) / 1000000.0)));
+	if (v->state == DDIR_VIEW_LIVE)
+		analyze(v);
 }
 
 /* How far the step of a hydration came. */
@@ -1249,6 +1256,8 @@ compute(DdirMaintainer *m)
 	}
 	foreach(lc, sources)
 		ddir_share_settle_by_key(m->share, lfirst_oid(lc));
+	foreach(lc, views)
+		count_hydration(m, lfirst(lc));
 	if (reached == REACHED_WRITING)
 		ddir_step_write_singly(m, error);
 	else
@@ -1257,14 +1266,7 @@ compute(DdirMaintainer *m)
 	{
 		DdirMaintained *v = lfirst(lc);
 
-		finish_view(m, v, start, v->rows_applied - before[foreach_current_index(lc)]);
-	}
-	foreach(lc, views)
-	{
-		DdirMaintained *v = lfirst(lc);
-
-		if (v->state == DDIR_VIEW_LIVE)
-			analyze(v);
+		finish_view(v, start, v->rows_applied - before[foreach_current_index(lc)]);
 	}
 }
 

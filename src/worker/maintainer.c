@@ -545,6 +545,7 @@ static void
 read_and_step(DdirMaintainer *m)
 {
 	m->caught_up = ddir_capture_read(m->capture, &turn_limits, &m->trays);
+	ddir_views_joined(m, ddir_capture_joined(m->capture));
 	if (m->trays.ntrays > 0)
 		ddir_hydrate_keep(m);
 	if (m->broken == NULL && ddir_step_due(m))

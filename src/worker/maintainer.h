@@ -158,6 +158,9 @@ extern void ddir_views_restart(DdirMaintainer *m, const char *reason);
 /* track what flows and the hydration need, and nothing else */
 extern void ddir_views_track(DdirMaintainer *m);
 
+/* empty partitions have joined what is tracked */
+extern void ddir_views_joined(DdirMaintainer *m, List *joined);
+
 /* hydrate.c */
 extern void ddir_hydrate_advance(DdirMaintainer *m);
 extern void ddir_hydrate_keep(DdirMaintainer *m);	/* set aside this turn's

@@ -843,6 +843,20 @@ ddir_views_look(DdirMaintainer *m)
 	ddir_views_track(m);
 }
 
+/* Plans know of them after the next look, so nobody gives them up before. */
+void
+ddir_views_joined(DdirMaintainer *m, List *joined)
+{
+	MemoryContext old;
+
+	if (joined == NIL)
+		return;
+	old = MemoryContextSwitchTo(m->cxt);
+	m->tracked = list_concat_unique_oid(m->tracked, joined);
+	MemoryContextSwitchTo(old);
+	m->look = m->heard.all = true;
+}
+
 /*
  * Capture what is read and nothing else, and leave tables that nobody reads any
  * more as they were.
