@@ -19,6 +19,7 @@
 
 #include "access/attnum.h"
 #include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
 #include "utils/snapshot.h"
 
 #include "engine/tray.h"

@@ -208,8 +208,8 @@ report_held_up(DdirMaintainer *m, Oid table)
 	forboth(lc, h->views, reason, h->reasons)
 	{
 		ddir_views_state(m, lfirst(lc), DDIR_VIEW_HYDRATING, !h->held_up ? lfirst(reason) :
-						 psprintf("it waits for transactions that use table %s, which is to log its old rows",
-								  name));
+						 psprintf("it waits for transactions that use table %s, which is to %s", name,
+								  m->mode == DDIR_CAPTURE_TRIGGER ? "get triggers" : "log its old rows"));
 	}
 }
 

@@ -105,7 +105,7 @@ sql("$back; DROP MATERIALIZED VIEW v");
 # Stuck at the snapshot: it is not in that, so the change counts
 # ----
 
-for my $point (qw(scanner-snapshot scanner-rows hydrate-compute), $triggers ? 'cut-snapshot' : ())
+for my $point (qw(scanner-snapshot scanner-rows hydrate-compute))
 {
 	my $held = DdirNode::hold($node, 'postgres', $point);
 
