@@ -312,7 +312,8 @@ obey(Worker *w, const Order *o)
 	else if (strcmp(o->what, "full") == 0)
 	{
 		char	   *why;
-		DdirAttemptResult result = ddir_identity_set_full(o->rel, 200, &why);
+		DdirIdentityKey key;
+		DdirAttemptResult result = ddir_identity_prepare(o->rel, false, 200, &key, &why);
 
 		answer(w, o->id, identity_answer(result, why));
 	}
