@@ -17,6 +17,8 @@
 
 #include "postgres.h"
 
+#include "nodes/primnodes.h"
+
 #include "engine/op.h"
 #include "rows/rowtype.h"
 
