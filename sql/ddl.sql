@@ -84,6 +84,23 @@ CREATE OR REPLACE VIEW said AS SELECT id, word FROM (VALUES (10, 'zehn'), (11, '
 SELECT * FROM saying ORDER BY word;
 CREATE OR REPLACE VIEW said AS SELECT number AS id, w.says AS word FROM (VALUES (10, 'zehn'), (11, 'elf')) AS w (number, says); CALL look();
 DROP VIEW said CASCADE;
+-- one that comes to read a view over it; one that cannot be maintained any more, below views
+CREATE VIEW round AS SELECT id FROM home.t;
+CREATE MATERIALIZED VIEW rounds USING ddir AS SELECT id FROM round;
+CREATE MATERIALIZED VIEW above USING ddir AS SELECT id + 1 AS id FROM rounds;
+CALL look();
+CREATE OR REPLACE VIEW round AS SELECT id FROM rounds;
+SELECT ddir.wait('rounds');
+SELECT ddir.wait('above');
+CREATE OR REPLACE VIEW round AS SELECT id FROM above;
+SELECT ddir.wait('above');
+CREATE OR REPLACE VIEW round AS SELECT (random() * 5)::int AS id FROM home.t;
+SELECT ddir.wait('rounds');
+CREATE MATERIALIZED VIEW later USING ddir AS SELECT id FROM above;
+SELECT ddir.wait('later');
+CREATE OR REPLACE VIEW round AS SELECT id FROM home.t;
+CALL write(); CALL look();
+DROP VIEW round CASCADE;
 
 -- the storage
 CREATE UNLOGGED TABLE careless (a int);

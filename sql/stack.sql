@@ -62,3 +62,23 @@ DROP TABLE o, c CASCADE;
 \i test/sql/check_all.sql
 TABLE one;
 DROP MATERIALIZED VIEW one;
+
+-- views over views over views, each by two ways
+CREATE TABLE ground (id int);
+INSERT INTO ground VALUES (1), (2);
+CREATE PROCEDURE stack() LANGUAGE plpgsql AS
+$$DECLARE below text := 'ground'; beside text := 'ground';
+BEGIN
+	FOR i IN 1 .. 20 LOOP
+		EXECUTE format('CREATE MATERIALIZED VIEW left_%s USING ddir AS SELECT l.id FROM %s l JOIN %s r USING (id)', i, below, beside);
+		EXECUTE format('CREATE MATERIALIZED VIEW right_%s USING ddir AS SELECT l.id FROM %s l JOIN %s r USING (id) WHERE id > 1', i, below, beside);
+		below := 'left_' || i;
+		beside := 'right_' || i;
+	END LOOP;
+END$$;
+CALL stack();
+INSERT INTO ground VALUES (3);
+\i test/sql/check_all.sql
+SELECT (SELECT count(*) FROM left_20) AS left, (SELECT count(*) FROM right_20) AS right;
+SET client_min_messages = warning;
+DROP TABLE ground CASCADE;

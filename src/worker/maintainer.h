@@ -54,6 +54,7 @@ typedef struct DdirMaintained
 	bool		blocked;		/* suspended because a view it reads is */
 	bool		uncaptured;		/* suspended because a source cannot be
 								 * captured */
+	bool		circular;		/* refused because it reads itself */
 	bool		unsure;			/* its heap may have been replaced: look at it */
 	bool		reconcile;		/* the residue is all contents, not a change */
 	bool		lagging;		/* a row in ddir._lagging says so */

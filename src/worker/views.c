@@ -158,24 +158,47 @@ ddir_views_watch(DdirMaintainer *m)
  * Shared state
  */
 
+/* The view and those that it reads, directly or not, each once. */
+static List *
+with_read(DdirMaintainer *m, DdirMaintained *v)
+{
+	List	   *list = list_make1(v);
+
+	/* it grows while it is walked */
+	for (int i = 0; i < list_length(list); i++)
+	{
+		DdirMaintained *r = list_nth(list, i);
+		ListCell   *lc;
+
+		if (r->lowered == NULL)
+			continue;
+		foreach(lc, r->lowered->sources)
+		{
+			DdirMaintained *u = ddir_views_find(m, lfirst_oid(lc));
+
+			if (u)
+				list = list_append_unique_ptr(list, u);
+		}
+	}
+	return list;
+}
+
 /* Itself or through a view that it reads. */
 static bool
-reads_clock(DdirMaintainer *m, const DdirMaintained *v)
+reads_clock(DdirMaintainer *m, DdirMaintained *v)
 {
+	List	   *list = with_read(m, v);
+	bool		found = false;
 	ListCell   *lc;
 
-	if (v->lowered == NULL)
-		return false;
-	if (v->lowered->reads_clock)
-		return true;
-	foreach(lc, v->lowered->sources)
+	foreach(lc, list)
 	{
-		DdirMaintained *u = ddir_views_find(m, lfirst_oid(lc));
+		DdirMaintained *u = lfirst(lc);
 
-		if (u && reads_clock(m, u))
-			return true;
+		found = found || (u->lowered && u->lowered->reads_clock);
 	}
-	return false;
+	list_free(list);
+	return found;
 }
 
 void
@@ -511,6 +534,20 @@ new_view(DdirMaintainer *m, Oid view)
 	return v;
 }
 
+/* A plain view can be replaced by one that reads a view over it. */
+static bool
+reads_itself(DdirMaintainer *m, DdirMaintained *v)
+{
+	List	   *list = with_read(m, v);
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, list)
+		found = found || reads(lfirst(lc), v->view);
+	list_free(list);
+	return found;
+}
+
 /* Its definition could not be read now. */
 static void
 plan_later(DdirMaintainer *m, DdirMaintained *v, const DdirMaintained *was)
@@ -560,6 +597,14 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 	if (was.cxt)
 		MemoryContextDelete(was.cxt);
 	v->fresh = false;
+	v->circular = error == NULL && reads_itself(m, v);
+	if (v->circular)
+	{
+		v->lowered = NULL;
+		v->meaning = NULL;
+		p.refusal.sqlerrcode = ERRCODE_INVALID_OBJECT_DEFINITION;
+		p.refusal.reason = "It reads itself through other views.";
+	}
 
 	if (error)
 	{
@@ -568,7 +613,8 @@ plan_again(DdirMaintainer *m, DdirMaintained *v, Relation rel)
 	}
 	else if (v->lowered == NULL)
 	{
-		if (fresh || v->state != DDIR_VIEW_SUSPENDED)
+		if (fresh || v->state != DDIR_VIEW_SUSPENDED ||
+			strncmp(v->message, p.refusal.reason, sizeof(v->message) - 1) != 0)
 			ddir_views_suspend(m, v, p.refusal.sqlerrcode, p.refusal.reason,
 							   "its query cannot be maintained");
 	}
@@ -634,20 +680,36 @@ look_at_view(DdirMaintainer *m, Oid view)
 	relation_close(rel, AccessShareLock);
 }
 
-static int
-depth_of(DdirMaintainer *m, DdirMaintained *v)
+/* None reads itself, so this ends. */
+static void
+set_depths(DdirMaintainer *m)
 {
-	int			depth = 0;
+	bool		changed = true;
 	ListCell   *lc;
 
 	foreach(lc, m->views)
+		((DdirMaintained *) lfirst(lc))->depth = 0;
+	while (changed)
 	{
-		DdirMaintained *u = lfirst(lc);
+		changed = false;
+		foreach(lc, m->views)
+		{
+			DdirMaintained *v = lfirst(lc);
+			ListCell   *cell;
 
-		if (u != v && reads(v, u->view))
-			depth = Max(depth, depth_of(m, u) + 1);
+			if (v->lowered == NULL)
+				continue;
+			foreach(cell, v->lowered->sources)
+			{
+				DdirMaintained *u = ddir_views_find(m, lfirst_oid(cell));
+
+				if (u == NULL || u->depth < v->depth)
+					continue;
+				v->depth = u->depth + 1;
+				changed = true;
+			}
+		}
 	}
-	return depth;
 }
 
 static int
@@ -709,6 +771,27 @@ unblock(DdirMaintainer *m)
 		}
 		if (well)
 			ddir_views_rehydrate(m, v, "the views it reads are maintained again");
+	}
+}
+
+/* Views over suspended ones that were not known when those were suspended. */
+static void
+block(DdirMaintainer *m)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *u = lfirst(lc);
+		bool		any = false;
+		ListCell   *cell;
+
+		if (u->state != DDIR_VIEW_SUSPENDED || u->blocked)
+			continue;
+		foreach(cell, with_readers(m, u, NIL))
+			any = any || ((DdirMaintained *) lfirst(cell))->state != DDIR_VIEW_SUSPENDED;
+		if (any)
+			ddir_views_suspend(m, u, u->sqlstate, pstrdup(u->message), pstrdup(u->reason));
 	}
 }
 
@@ -808,13 +891,16 @@ ddir_views_look(DdirMaintainer *m)
 	}
 	foreach(lc, views)
 		look_at_view(m, lfirst_oid(lc));
-
-	foreach(lc, m->views)
+	foreach(lc, views)
 	{
-		DdirMaintained *v = lfirst(lc);
+		DdirMaintained *v = ddir_views_find(m, lfirst_oid(lc));
 
-		v->depth = depth_of(m, v);
+		/* those it read itself through may be others by now */
+		if (v && v->circular)
+			look_at_view(m, v->view);
 	}
+
+	set_depths(m);
 	list_sort(m->views, by_depth);
 	for (int i = list_length(m->views) - 1; i >= 0; i--)
 	{
@@ -830,6 +916,7 @@ ddir_views_look(DdirMaintainer *m)
 		recall_tables(m);
 	capture_again(m);
 	unblock(m);
+	block(m);
 	look_at_sources(m);
 	publish_unlooked(m);
 
