@@ -485,7 +485,8 @@ static void
 look_later(DdirMaintainer *m, DdirMaintained *v)
 {
 	m->look_again = true;
-	v->unlooked = m->changed.objects || m->heard.objects || v->lowered == NULL || v->version != version_of(v);
+	v->unlooked = m->changed.objects || m->heard.objects || v->lowered == NULL ||
+		v->version != version_of(v);
 }
 
 typedef struct PlanView
