@@ -199,10 +199,20 @@ ddir_rel_is_total(DdirRel *rel)
 	return true;
 }
 
+/* A row if there are any, whose column is true. */
+static DdirRel *
+any_row(DdirRel *rel)
+{
+	Aggref	   *any = (Aggref *) ddir_make_agg(F_BOOL_OR, (Expr *) makeBoolConst(true, false), NULL);
+	DdirRel    *one = ddir_rel_reduce(rel, NIL, list_make1(any), true);
+
+	return ddir_rel_map(one, list_make1(ddir_rel_var(0, one, 1)), ddir_rel_columns(0, one));
+}
+
 DdirRel *
 ddir_rel_asked(DdirRel *rel, DdirRel *failing, DdirRel *asking)
 {
-	DdirRel    *sides[2] = {asking, least_error(failing)};
+	DdirRel    *sides[2] = {any_row(asking), least_error(failing)};
 	DdirRel    *both = ddir_rel_join(2, sides, NIL, NIL,
 									 list_make1(ddir_rel_var(1, sides[1], 1)));
 	DdirRel    *parts[2];

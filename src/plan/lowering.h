@@ -239,7 +239,7 @@ extern DdirRel *ddir_rel_with_error(DdirRel *rel);
 /* Can no error come of computing it? */
 extern bool ddir_rel_is_total(DdirRel *rel);
 
-/* rel; where failing has errors, with one in the place of each asking row, too */
+/* rel; where failing has errors, and any row asks, with one of them, too */
 extern DdirRel *ddir_rel_asked(DdirRel *rel, DdirRel *failing, DdirRel *asking);
 
 /* equality.c */

@@ -28,6 +28,12 @@
  *
  * So a NULL on the left meets any row, and a NULL on the right meets all.
  *
+ * What can go wrong inside of the subquery of IN is only to be raised for rows
+ * that ask.  One that mentions the query around it is a value if it can raise
+ * errors at all, and EXISTS is if what rows are looked up by can: those are
+ * computed for the rows around (value.c).  One that mentions nothing is computed
+ * once, and its errors are there while any row asks (asked.c).
+ *
  * src/plan/sublink.c
  *
  *-------------------------------------------------------------------------
@@ -251,6 +257,21 @@ ddir_query_simplify(Query *query, bool in)
 	}
 }
 
+static List *
+pair_exprs(List *pairs, bool outer)
+{
+	List	   *exprs = NIL;
+	ListCell   *lc;
+
+	foreach(lc, pairs)
+	{
+		DdirPair   *pair = lfirst(lc);
+
+		exprs = lappend(exprs, outer ? pair->outer : pair->inner);
+	}
+	return exprs;
+}
+
 /*
  * False, with nothing done, if it is not of a shape that joins of keys can
  * answer.
@@ -273,15 +294,17 @@ lower_subquery(Subquery *sub, SubLink *link)
 	if (ddir_vars_of_level((Node *) query, NULL, NIL) != NIL)
 	{
 		if (!ddir_query_is_plain(query) || query->limitCount || query->hasDistinctOn ||
-			query->hasWindowFuncs || !ddir_correlation_extract(level, query, &c))
+			query->hasWindowFuncs || (sub->in && !ddir_query_is_total((Node *) query)) ||
+			!ddir_correlation_extract(level, query, &c))
 			return false;
 	}
 
 	/*
 	 * what is looked at whether or not the subquery has rows may raise no
-	 * errors
+	 * errors, nor may what rows are looked up by
 	 */
-	if (sub->negated && !ddir_expr_is_total((Node *) c.outer))
+	if ((sub->negated && !ddir_expr_is_total((Node *) c.outer)) ||
+		!ddir_expr_is_total((Node *) pair_exprs(c.pairs, false)))
 		return false;
 	sub->correlation = c.pairs;
 	sub->outer = c.outer;
@@ -315,19 +338,16 @@ lower_subquery(Subquery *sub, SubLink *link)
  * Semijoins and antijoins
  */
 
-static List *
-pair_exprs(List *pairs, bool outer)
+/* Let the errors of an IN that is not correlated be those of who asks. */
+static void
+ask(Subquery *sub, DdirFrom *from)
 {
-	List	   *exprs = NIL;
-	ListCell   *lc;
+	DdirInput  *asking;
 
-	foreach(lc, pairs)
-	{
-		DdirPair   *pair = lfirst(lc);
-
-		exprs = lappend(exprs, outer ? pair->outer : pair->inner);
-	}
-	return exprs;
+	if (!sub->in || sub->correlation != NIL || ddir_rel_is_total(sub->rel))
+		return;
+	asking = ddir_from_input_of(sub->level, from, pair_exprs(sub->test, true));
+	sub->rel = ddir_rel_asked(ddir_rel_valid(sub->rel), sub->rel, asking->rel);
 }
 
 /* Join with the different inner keys. */
@@ -515,6 +535,7 @@ ddir_lower_sublink(DdirLevel *level, DdirFrom *from, Node *qual)
 	sub.in = link->subLinkType != EXISTS_SUBLINK;
 	if (!lower_subquery(&sub, link))
 		return false;
+	ask(&sub, from);
 
 	if (!sub.negated)
 	{
