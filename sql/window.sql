@@ -149,6 +149,87 @@ DELETE FROM big WHERE g = 1;
 SELECT count(*), max(row_number), sum(dense_rank) FROM v_places;
 SELECT v AS how FROM regexp_split_to_table(ddir.explain('v_around'), E'\n') v WHERE v LIKE 'window%';
 
+-- frames of every kind: what their ends pass is added and taken away
+CREATE TABLE fr (id int, g int, x int, f float8, r float4, n numeric, s text COLLATE "C", d timestamp, v interval);
+INSERT INTO fr SELECT i, i % 2, nullif(i / 4 * 3 % 701, 9), (i * 7919 % 1000) / 8.0, i * 0.1, (i * 31 % 97) / (10 ^ (i % 4))::numeric,
+	chr(97 + i * 7 % 23), timestamp '2024-01-31' + i / 3 * interval '7 hours', make_interval(months => i % 3, hours => i % 50)
+  FROM generate_series(1, 700) i;
+UPDATE fr SET f = 'NaN', n = 'NaN' WHERE id IN (300, 600);
+UPDATE fr SET f = '-Infinity', n = '-Infinity', x = NULL WHERE id = 500;
+UPDATE fr SET f = '-0', r = '-0', d = 'infinity' WHERE id IN (100, 101, 666);
+UPDATE fr SET f = 1e150 WHERE id % 200 = 50;
+CREATE MATERIALIZED VIEW fr_running USING ddir AS
+	SELECT id, sum(f) OVER v, avg(r) OVER v AS a, sum(n) OVER v AS n, avg(n) OVER v AS an, stddev_samp(f) OVER v AS sd, var_pop(n) OVER v AS vn,
+		   min(s) OVER v, max(n) OVER v, min(f) FILTER (WHERE x > 300) OVER v AS mf, max(v) OVER v AS mv, sum(v) OVER v AS sv, min(ARRAY[x, id]) OVER v AS ma
+	  FROM fr WINDOW v AS (PARTITION BY g ORDER BY x, s DESC);
+CREATE MATERIALIZED VIEW fr_running_rows USING ddir AS
+	SELECT id, sum(f) OVER v, sum(n) OVER v AS n, max(s) OVER v, first_value(n) OVER v, last_value(s) OVER v, nth_value(id, 40) OVER v, bool_and(x > 10) OVER v AS b
+	  FROM fr WINDOW v AS (ORDER BY n DESC NULLS LAST, id ROWS UNBOUNDED PRECEDING);
+CREATE MATERIALIZED VIEW fr_rows USING ddir AS
+	SELECT id, sum(n) OVER v, avg(f) OVER v AS f, max(s) OVER v, first_value(x) OVER v, nth_value(id, 3) OVER v, last_value(id) OVER v
+	  FROM fr WINDOW v AS (PARTITION BY g ORDER BY f NULLS FIRST ROWS BETWEEN 9 PRECEDING AND 3 PRECEDING);
+CREATE MATERIALIZED VIEW fr_ahead USING ddir AS
+	SELECT id, sum(n) OVER v, count(*) OVER v, min(n) OVER v, first_value(x) OVER v, nth_value(id, 2) OVER v, last_value(id) OVER v, lead(id, 100) OVER v
+	  FROM fr WINDOW v AS (ORDER BY x DESC, id ROWS BETWEEN 2 FOLLOWING AND 2 * 2 + 1 FOLLOWING);
+CREATE MATERIALIZED VIEW fr_range USING ddir AS
+	SELECT id, sum(f) OVER v, count(n) OVER v, max(s) OVER v, first_value(id) OVER v, nth_value(x, 2) OVER v, rank() OVER v
+	  FROM fr WINDOW v AS (PARTITION BY g ORDER BY d RANGE BETWEEN '1 month' PRECEDING AND '1 day' FOLLOWING);
+CREATE MATERIALIZED VIEW fr_range_desc USING ddir AS
+	SELECT id, sum(x) OVER v, min(id) OVER v, last_value(n) OVER v, avg(n) OVER w AS w, count(*) OVER u AS u
+	  FROM fr WINDOW v AS (ORDER BY f DESC NULLS LAST RANGE BETWEEN 2.5 PRECEDING AND 'Infinity' FOLLOWING),
+	  w AS (PARTITION BY g ORDER BY n DESC RANGE BETWEEN CURRENT ROW AND 0.5 FOLLOWING),
+	  u AS (ORDER BY x NULLS FIRST RANGE BETWEEN UNBOUNDED PRECEDING AND 5 PRECEDING);
+CREATE MATERIALIZED VIEW fr_groups USING ddir AS
+	SELECT id, sum(n) OVER v, first_value(id) OVER v, max(f) OVER v, dense_rank() OVER v, sum(f) OVER w AS w
+	  FROM fr WINDOW v AS (PARTITION BY g ORDER BY x GROUPS BETWEEN 2 PRECEDING AND 1 FOLLOWING),
+	  w AS (ORDER BY x GROUPS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING);
+CREATE MATERIALIZED VIEW fr_rest USING ddir AS
+	SELECT id, sum(n) OVER v, first_value(id) OVER v, last_value(id) OVER v, min(id) OVER w AS min, sum(f) OVER w AS w, sum(f) OVER u AS u, last_value(id) OVER u AS lu
+	  FROM fr WINDOW v AS (PARTITION BY g ORDER BY x RANGE UNBOUNDED PRECEDING EXCLUDE GROUP),
+	  w AS (PARTITION BY g ORDER BY x ROWS BETWEEN 3 PRECEDING AND 3 FOLLOWING EXCLUDE TIES),
+	  u AS (PARTITION BY g ORDER BY s GROUPS BETWEEN CURRENT ROW AND 1 FOLLOWING EXCLUDE CURRENT ROW);
+CREATE MATERIALIZED VIEW fr_rest2 USING ddir AS
+	SELECT id, sum(n) OVER v, first_value(id) OVER v, last_value(id) OVER v, max(x) OVER w AS max, count(*) OVER w AS w, first_value(id) OVER u AS fu, last_value(id) OVER u AS lu
+	  FROM fr WINDOW v AS (PARTITION BY g ORDER BY x ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING EXCLUDE TIES),
+	  w AS (PARTITION BY g ORDER BY x GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE GROUP),
+	  u AS (PARTITION BY g ORDER BY x ROWS BETWEEN 2 PRECEDING AND 2 PRECEDING EXCLUDE TIES);
+\i test/sql/check_all.sql
+INSERT INTO fr VALUES (3001, 0, 9999, 1, 1, 1, 'z', '2030-01-01', '1 day'), (3002, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (3003, 0, 9999, 3.5, 1, 1.00000, 'a', '2024-06-01', '-1 day');
+\i test/sql/check_all.sql
+DELETE FROM fr WHERE id IN (1, 300, 500, 101, 50, 677, 600);
+\i test/sql/check_all.sql
+UPDATE fr SET x = x + 1, n = n * 1.0, f = f + 1 WHERE id BETWEEN 400 AND 420;
+\i test/sql/check_all.sql
+INSERT INTO fr SELECT * FROM fr WHERE id % 50 = 7;
+\i test/sql/check_all.sql
+BEGIN;
+DELETE FROM fr WHERE x BETWEEN 100 AND 400;
+UPDATE fr SET g = 1 - g WHERE id % 7 = 0;
+COMMIT;
+\i test/sql/check_all.sql
+DELETE FROM fr WHERE g = 0;
+\i test/sql/check_all.sql
+SELECT h, count(*) FROM ddir.views v, regexp_split_to_table(ddir.explain(v.view), E'\n') h WHERE v.view::text LIKE 'fr\_%' AND h LIKE 'window%' GROUP BY h ORDER BY h;
+-- what the whole partition or another function is needed for
+CREATE MATERIALIZED VIEW fr_whole USING ddir AS
+	SELECT id, row_number() OVER v, ntile(4) OVER v, nth_value(id, id % 3 + 1) OVER u AS nth, lag(id, g) OVER w AS lag
+	  FROM fr WINDOW v AS (PARTITION BY g ORDER BY x, id), u AS (ORDER BY id), w AS (ORDER BY n, id);
+\i test/sql/check_all.sql
+SELECT h, count(*) FROM regexp_split_to_table(ddir.explain('fr_whole'), E'\n') h WHERE h LIKE 'window%' GROUP BY h;
+-- offsets that are wrong are so where the server looks at them
+TRUNCATE fr;
+CREATE MATERIALIZED VIEW fr_below USING ddir AS SELECT x, count(*) OVER (ORDER BY x RANGE BETWEEN -1 PRECEDING AND CURRENT ROW) FROM fr;
+CREATE MATERIALIZED VIEW fr_below_rank USING ddir AS SELECT x, rank() OVER (ORDER BY n RANGE BETWEEN UNBOUNDED PRECEDING AND -1 FOLLOWING) FROM fr;
+CREATE MATERIALIZED VIEW fr_below_rows USING ddir AS SELECT x, rank() OVER (ORDER BY n ROWS BETWEEN -1 PRECEDING AND CURRENT ROW) FROM fr;
+INSERT INTO fr (x) VALUES (NULL), (NULL);
+SELECT ddir.wait('fr_below');
+SELECT ddir.wait('fr_below_rank') IS NOT NULL;
+INSERT INTO fr (n) VALUES (1), (2);
+SELECT ddir.wait('fr_below_rank');
+DELETE FROM fr;
+\i test/sql/check_all.sql
+DROP TABLE fr CASCADE;
+
 -- an error of one partition is one of the view, and goes with its cause
 CREATE MATERIALIZED VIEW v_error USING ddir AS SELECT id, nth_value(id, x) OVER (PARTITION BY g ORDER BY id) AS nth FROM w;
 INSERT INTO w VALUES (3, 2, 0, 'x', 0, 0);

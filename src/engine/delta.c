@@ -113,6 +113,21 @@ ddir_lane_grow(DdirArena *arena, DdirLane *lane, size_t more)
 	lane->cap = cap;
 }
 
+void
+ddir_bytes_put(DdirBytes *to, const void *p, size_t len)
+{
+	if (to->cap - to->len < len)
+	{
+		size_t		cap = 2 * to->cap < to->len + len ? to->len + len : 2 * to->cap;
+
+		to->p = ddir_realloc(to->arena, to->p, cap);
+		to->cap = cap;
+	}
+	if (len > 0)
+		memcpy(to->p + to->len, p, len);
+	to->len += len;
+}
+
 static void
 grow_offsets(DdirArena *arena, DdirLane *lane, uint32_t cap)
 {

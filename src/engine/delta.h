@@ -51,6 +51,17 @@ typedef struct DdirRef
 	uint32_t	len;
 } DdirRef;
 
+/* Bytes that grow. */
+typedef struct DdirBytes
+{
+	DdirArena  *arena;
+	uint8_t    *p;
+	size_t		len;
+	size_t		cap;
+} DdirBytes;
+
+extern void ddir_bytes_put(DdirBytes *to, const void *p, size_t len);
+
 typedef struct DdirDeltas
 {
 	DdirArena  *arena;

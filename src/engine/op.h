@@ -245,26 +245,44 @@ extern DdirNode *ddir_partition_create(DdirGraph *g, const char *label, DdirNode
  * Ordered: functions of a row's place among the rows of its key in an
  * arrangement, in the order of its vals.  Vals begin with bytes that order them;
  * rows that have these in common are peers.
+ *
+ * The rows are walked along, peers at a time.  A function may have other
+ * *places* go along, each to where it needs it: a place is between two rows of
+ * the key, begins in front of all, goes forward only, and must go where the rows
+ * alone send it, no further in front of later rows than in front of earlier ones.
+ * From places and what they passed a function keeps a *state*, which
+ * can be saved and gone on from.
  */
+typedef struct DdirSpot
+{
+	DdirRef		last;			/* the row it passed last; p NULL: none */
+	int64_t		rows;			/* rows passed, less those in front of the
+								 * peers */
+	int64_t		groups;			/* the group of peers of "last", the peers'
+								 * being 0 */
+	/* the engine's */
+	const struct DdirOrderedFns *fns;
+	DdirRef		last_order;
+	DdirRef		next;			/* the row it is at, if copies are left */
+	DdirRef		next_order;
+	int64_t		left;			/* copies of it */
+	bool		ended;			/* one more was looked for, and there was none */
+	DdirCursor	cursor;
+} DdirSpot;
+
 typedef struct DdirPeers
 {
-	const DdirRef *row;			/* vals of n peers; row[-1] is the one before */
+	const DdirRef *row;			/* vals of n peers */
 	uint32_t	n;
-	uint32_t	before;			/* rows at hand in front of row[0] */
-	uint32_t	behind;			/* and behind row[n - 1] */
+	DdirRef		before;			/* the row in front of them; p NULL: none */
+	DdirRef		behind;			/* and behind them */
 } DdirPeers;
 
 typedef struct DdirOrderedFns
 {
 	void	   *ctx;
-
-	/*
-	 * Of a state of all rows in front of some peers: bytes, zero where there
-	 * are none; equal ones say the same.
-	 */
+	int			nplaces;
 	size_t		state_size;
-	uint32_t	back;			/* rows looked at in front of peers */
-	uint32_t	ahead;			/* and behind them */
 
 	/*
 	 * the length of the order at the head of a val; more than it has:
@@ -273,14 +291,27 @@ typedef struct DdirOrderedFns
 	uint32_t	(*order) (void *ctx, DdirRef val);
 
 	/*
-	 * Append what peers make, with this diff, and set "next" to the state
-	 * behind them.  There are fewer than "back" rows in front only where the
-	 * key begins, or what is made does not matter; likewise "ahead".  False:
-	 * failed.
+	 * Append what peers make, or the errors they make, with this diff; leave
+	 * places and state as they are behind the peers.  False: failed.
 	 */
-	bool		(*run) (void *ctx, const DdirPeers *peers, const uint8_t *state,
-						uint8_t *next, int64_t diff, DdirDeltas *out);
+	bool		(*run) (void *ctx, const DdirPeers *peers, DdirSpot *place, void *state,
+						int64_t diff, DdirDeltas *out, DdirDeltas *err);
+
+	/*
+	 * Append a state's bytes, the same ones where states say the same; and
+	 * make it what bytes say, none being the state in front of all rows.  A
+	 * state that was never loaded is zero.  False: failed.
+	 */
+	bool		(*save) (void *ctx, const void *state, DdirBytes *to);
+	bool		(*load) (void *ctx, void *state, const uint8_t *p, size_t len);
 } DdirOrderedFns;
+
+/* The row that a place is at; false: it is behind all. */
+extern bool ddir_spot_peek(DdirSpot *place, DdirRef *row);
+extern void ddir_spot_pass(DdirSpot *place);	/* that row */
+
+/* The group of peers of the row that the place is at, see "groups". */
+extern int64_t ddir_spot_group(const DdirSpot *place);
 
 /* the arrangement must have been made since the last step */
 extern DdirNode *ddir_ordered_create(DdirGraph *g, const char *label, DdirNode *arrange,

@@ -432,3 +432,133 @@ ddir_accum_drop(DdirAccumKind kind, void *accum)
 			break;
 	}
 }
+
+/* ----
+ * Bytes
+ * ----
+ */
+
+static void
+take(const uint8_t **from, void *to, Size len)
+{
+	memcpy(to, *from, len);
+	*from += len;
+}
+
+static void
+save_specials(const DdirSpecials *s, DdirBytes *to)
+{
+	static const DdirSpecials none;
+
+	ddir_bytes_put(to, s ? s : &none, sizeof(DdirSpecials));
+}
+
+static void
+load_specials(DdirSpecials **s, MemoryContext cxt, const uint8_t **from)
+{
+	static const DdirSpecials none;
+
+	if (memcmp(*from, &none, sizeof(none)) != 0)
+		memcpy(specials(s, cxt), *from, sizeof(DdirSpecials));
+	*from += sizeof(DdirSpecials);
+}
+
+static void
+save_numeric(const DdirNumericAccum *accum, bool squares, DdirBytes *to)
+{
+	ddir_bytes_put(to, &accum->count, sizeof(accum->count));
+	save_specials(accum->specials, to);
+	ddir_scales_save(&accum->scales, to);
+	ddir_decimal_save(&accum->sum, to);
+	if (squares)
+		ddir_decimal_save(&accum->squares, to);
+}
+
+static void
+load_numeric(DdirNumericAccum *accum, bool squares, MemoryContext cxt, const uint8_t **from)
+{
+	take(from, &accum->count, sizeof(accum->count));
+	load_specials(&accum->specials, cxt, from);
+	ddir_scales_load(&accum->scales, cxt, from);
+	ddir_decimal_load(&accum->sum, cxt, from);
+	if (squares)
+		ddir_decimal_load(&accum->squares, cxt, from);
+}
+
+static void
+save_float(const DdirFloatAccum *accum, bool squares, DdirBytes *to)
+{
+	ddir_bytes_put(to, &accum->count, sizeof(accum->count));
+	save_specials(accum->specials, to);
+	ddir_superacc_save(&accum->sum, to);
+	if (squares)
+		ddir_superacc_save(&accum->squares, to);
+}
+
+static void
+load_float(DdirFloatAccum *accum, bool squares, MemoryContext cxt, const uint8_t **from)
+{
+	take(from, &accum->count, sizeof(accum->count));
+	load_specials(&accum->specials, cxt, from);
+	ddir_superacc_load(&accum->sum, ddir_arena_of(cxt), from);
+	if (squares)
+		ddir_superacc_load(&accum->squares, ddir_arena_of(cxt), from);
+}
+
+void
+ddir_accum_save(DdirAccumKind kind, const void *accum, DdirBytes *to)
+{
+	DdirIntervalAccum interval;
+
+	switch (kind)
+	{
+		case DDIR_ACCUM_NUMERIC:
+		case DDIR_ACCUM_NUMERIC_SQUARES:
+			save_numeric(accum, kind == DDIR_ACCUM_NUMERIC_SQUARES, to);
+			break;
+		case DDIR_ACCUM_FLOAT4:
+		case DDIR_ACCUM_FLOAT8:
+		case DDIR_ACCUM_FLOAT4_SQUARES:
+		case DDIR_ACCUM_FLOAT8_SQUARES:
+			save_float(accum, kind == DDIR_ACCUM_FLOAT4_SQUARES || kind == DDIR_ACCUM_FLOAT8_SQUARES, to);
+			break;
+		case DDIR_ACCUM_INTERVAL:
+			memcpy(&interval, accum, sizeof(interval));
+			save_specials(interval.specials, to);
+			interval.specials = NULL;
+			ddir_bytes_put(to, &interval, sizeof(interval));
+			break;
+		default:
+			ddir_bytes_put(to, accum, ddir_accum_size(kind));
+			break;
+	}
+}
+
+void
+ddir_accum_load(DdirAccumKind kind, void *accum, MemoryContext cxt, const uint8_t **from)
+{
+	DdirSpecials *s = NULL;
+
+	switch (kind)
+	{
+		case DDIR_ACCUM_NUMERIC:
+		case DDIR_ACCUM_NUMERIC_SQUARES:
+			load_numeric(accum, kind == DDIR_ACCUM_NUMERIC_SQUARES, cxt, from);
+			break;
+		case DDIR_ACCUM_FLOAT4:
+		case DDIR_ACCUM_FLOAT8:
+		case DDIR_ACCUM_FLOAT4_SQUARES:
+		case DDIR_ACCUM_FLOAT8_SQUARES:
+			load_float(accum, kind == DDIR_ACCUM_FLOAT4_SQUARES || kind == DDIR_ACCUM_FLOAT8_SQUARES,
+					   cxt, from);
+			break;
+		case DDIR_ACCUM_INTERVAL:
+			load_specials(&s, cxt, from);
+			take(from, accum, sizeof(DdirIntervalAccum));
+			((DdirIntervalAccum *) accum)->specials = s;
+			break;
+		default:
+			take(from, accum, ddir_accum_size(kind));
+			break;
+	}
+}

@@ -17,6 +17,8 @@
  *	ddir_accum_fold		- a column of a chunk of rows into the groups' states
  *	ddir_accum_result	- the aggregate's result
  *	ddir_accum_drop		- free what an accumulator holds out of line
+ *	ddir_accum_save		- what it holds as bytes, however it came about
+ *	ddir_accum_load		- an empty one comes to hold that
  *
  * Results are the server's own: integer and numeric ones come out of its
  * arithmetic, with the display scale it gives them.  Where the server's answer
@@ -158,6 +160,11 @@ extern const DdirAccumFinal *ddir_accum_final(Oid aggfnoid);
 extern Size ddir_accum_size(DdirAccumKind kind);
 extern void ddir_accum_fold(DdirAccumKind kind, const DdirAccumInput *in);
 extern void ddir_accum_drop(DdirAccumKind kind, void *accum);
+
+/* cxt: for what is out of line; "from" goes on to what is behind the bytes */
+extern void ddir_accum_save(DdirAccumKind kind, const void *accum, DdirBytes *to);
+extern void ddir_accum_load(DdirAccumKind kind, void *accum, MemoryContext cxt,
+							const uint8_t **from);
 
 static inline bool
 ddir_accum_result(const DdirAccumFinal *final, const void *accum, Datum *value)

@@ -327,6 +327,89 @@ ddir_decimal_int64(const DdirDecimal *sum, int scale, int64 *out)
 }
 
 /* ----
+ * Bytes
+ * ----
+ */
+
+static void
+take(const uint8_t **from, void *to, Size len)
+{
+	memcpy(to, *from, len);
+	*from += len;
+}
+
+void
+ddir_decimal_save(const DdirDecimal *sum, DdirBytes *to)
+{
+	DdirDigits	digits;
+	int32		head[3];
+
+	ddir_decimal_digits(sum, &digits);
+	head[0] = digits.neg;
+	head[1] = digits.weight;
+	head[2] = digits.n;
+	ddir_bytes_put(to, head, sizeof(head));
+	ddir_bytes_put(to, digits.digit, digits.n * sizeof(int16));
+}
+
+void
+ddir_decimal_load(DdirDecimal *sum, MemoryContext cxt, const uint8_t **from)
+{
+	int32		head[3];
+
+	take(from, head, sizeof(head));
+	if (head[2] == 0)
+		return;
+	add_times(sum, cxt, *from, head[2], head[1], head[0] != 0, 1);
+	*from += head[2] * sizeof(int16);
+}
+
+static int
+compare_scales(const void *a, const void *b)
+{
+	return ((const DdirScaleCount *) a)->scale - ((const DdirScaleCount *) b)->scale;
+}
+
+void
+ddir_scales_save(const DdirScales *scales, DdirBytes *to)
+{
+	DdirScaleCount *all = palloc0(sizeof(DdirScaleCount) * (scales->n + 1));
+	int32		n = 0;
+
+	if (scales->count != 0)
+	{
+		all[n].scale = scales->scale;
+		all[n++].count = scales->count;
+	}
+	for (int i = 0; i < scales->n; i++)
+	{
+		if (scales->more[i].count == 0)
+			continue;
+		all[n].scale = scales->more[i].scale;
+		all[n++].count = scales->more[i].count;
+	}
+	qsort(all, n, sizeof(DdirScaleCount), compare_scales);
+	ddir_bytes_put(to, &n, sizeof(n));
+	ddir_bytes_put(to, all, n * sizeof(DdirScaleCount));
+	pfree(all);
+}
+
+void
+ddir_scales_load(DdirScales *scales, MemoryContext cxt, const uint8_t **from)
+{
+	int32		n;
+
+	take(from, &n, sizeof(n));
+	for (int i = 0; i < n; i++)
+	{
+		DdirScaleCount one;
+
+		take(from, &one, sizeof(one));
+		ddir_scales_add(scales, cxt, one.scale, one.count);
+	}
+}
+
+/* ----
  * Display scales
  * ----
  */

@@ -15,6 +15,8 @@
  *	ddir_decimal_add_square	- its square, in a sum of its own
  *	ddir_decimal_digits		- the sum as the server's digits
  *	ddir_decimal_int64		- the sum as an integer, where it fits
+ *	ddir_decimal_save		- its value as bytes, however it came about
+ *	ddir_decimal_load		- an empty sum becomes that value
  *
  * Zeroed structs are empty.  Lanes and counts live in the context given.
  *
@@ -27,6 +29,7 @@
 
 #include "postgres.h"
 
+#include "engine/delta.h"
 #include "rows/numeric.h"
 
 /*
@@ -63,6 +66,10 @@ extern void ddir_decimal_digits(const DdirDecimal *sum, DdirDigits *out);
 /* the sum times 10^scale, if that is an integer that fits */
 extern bool ddir_decimal_int64(const DdirDecimal *sum, int scale, int64 *out);
 
+/* "from" goes on to what is behind the bytes */
+extern void ddir_decimal_save(const DdirDecimal *sum, DdirBytes *to);
+extern void ddir_decimal_load(DdirDecimal *sum, MemoryContext cxt, const uint8_t **from);
+
 typedef struct DdirScaleCount
 {
 	int64		count;
@@ -82,5 +89,7 @@ typedef struct DdirScales
 extern void ddir_scales_add(DdirScales *scales, MemoryContext cxt, int scale, int64 diff);
 extern int	ddir_scales_max(const DdirScales *scales);	/* 0 if there is none */
 extern void ddir_scales_free(DdirScales *scales);
+extern void ddir_scales_save(const DdirScales *scales, DdirBytes *to);
+extern void ddir_scales_load(DdirScales *scales, MemoryContext cxt, const uint8_t **from);
 
 #endif							/* DDIR_ROWS_DECIMAL_H */

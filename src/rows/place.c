@@ -3,10 +3,23 @@
  * place.c
  *	  Window functions that a row's place in the order decides.
  *
- * A state is what its functions need and no more, as replays end where states
- * are the same: numbers of rows and of groups of peers, then accumulators.
+ * Places go along with the rows: the ends of the frame, if any function has to do
+ * with it, and one for each lag, lead, and nth_value.  What the frame's tail
+ * passes is added to accumulators, and what its head passes is taken away
+ * again.  Where the head stays in front of all rows nothing is ever taken away, so
+ * values can be kept that cannot be had back: the least, the first, the n-th.
+ * Where it moves, these are looked up in the frame, by a place that sets out from
+ * the head.
  *
- * Memory: what belongs to some peers is in a scratch context.
+ * A state is what its functions need and no more, as replays end where states
+ * are the same: numbers of rows and of groups of peers, accumulators, values.
+ *
+ * Errors: where a result cannot be had, its error takes the place of the row.
+ * Where the frame cannot be (an offset below zero), that is an error of all rows
+ * from there on, and told once.
+ *
+ * Memory: a state's is in a context of its own, emptied with it; a frame's
+ * results and what belongs to a row are in two others.
  *
  * src/rows/place.c
  *
@@ -14,6 +27,10 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -21,17 +38,13 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 #include "base/port.h"
 #include "rows/accum.h"
+#include "rows/frame.h"
 #include "rows/place.h"
 #include "rows/program.h"
-
-/* Rows that lag and lead may look away from the current one. */
-#define SHIFT_MAX 1000
-
-/* Rows of a moving frame, which is looked at as a whole for each row. */
-#define MOVING_MAX 64
 
 typedef enum PlaceKind
 {
@@ -39,45 +52,58 @@ typedef enum PlaceKind
 	PLACE_RANK,
 	PLACE_DENSE_RANK,
 	PLACE_SHIFT,				/* lag, lead */
-	PLACE_RUNNING,				/* an aggregate of all rows so far */
-	PLACE_MOVING,				/* one of some rows around */
-	PLACE_FIRST,				/* first_value, last_value of them */
-	PLACE_LAST
+	PLACE_SUM,					/* an aggregate with a native accumulator */
+	PLACE_EXTREME,				/* min, max */
+	PLACE_FIRST,				/* first_value */
+	PLACE_LAST,
+	PLACE_NTH
 } PlaceKind;
+
+#define NOT_NEEDED ((Size) -1)
 
 typedef struct PlaceFunc
 {
 	PlaceKind	kind;
 	int			column;			/* of the argument, from 0; -1: none */
-	DdirFetch  *fetch;			/* of it and the filter from other rows */
+	int			filter;			/* column, or -1 */
+	DdirFetch  *fetch;			/* of the argument from other rows; not for
+								 * aggregates */
+	int16		typlen;			/* of the argument */
+	bool		typbyval;
+	Size		at;				/* of an accumulator or value in the state */
+	int			place;			/* SHIFT, NTH: its own, or -1 */
 	/* SHIFT */
 	int			shift;			/* rows on; below zero: back */
 	int			default_column; /* or -1 */
 	Datum		default_value;
 	bool		default_null;
-	/* RUNNING */
+	/* NTH */
+	int64		nth;
+	/* SUM */
 	const DdirAccumFinal *final;
-	Size		offset;			/* in the state */
-	int			filter;			/* column, or -1 */
+	/* EXTREME: which of two values it is */
+	FmgrInfo	choose;
+	Oid			collation;
 } PlaceFunc;
 
 typedef struct Places
 {
-	MemoryContext scratch;
+	MemoryContext cxt;
+	MemoryContext scratch;		/* of a row */
+	MemoryContext frame_cxt;	/* results of a frame */
 	MemoryContext message_cxt;
 	const DdirRowType *type;
 	DdirRowType *out_type;
 	DdirOrderTypes *order;
-	bool		by_row;			/* frames end at the current row, not its
-								 * peers */
-	int			lo;				/* rows of a moving frame, from the current
-								 * one */
-	int			hi;
-	bool		not_this;		/* without that one */
+	int			nplaces;
+	DdirFrame	frame;
+	int			head;			/* places of its ends, or -1 */
+	int			tail;
+	DdirFetch  *frame_fetch;	/* of what accumulators and bounds need */
 	int			nfuncs;
 	PlaceFunc  *func;
-	Size		rows_at;		/* in the state: the number of rows */
-	Size		groups_at;		/* and of groups; -1: not needed */
+	bool		need_rows;
+	bool		need_groups;
 	Size		state_size;
 	Datum	   *values;			/* of the row, and results */
 	bool	   *isnull;
@@ -85,79 +111,26 @@ typedef struct Places
 	bool	   *other_null;
 } Places;
 
-#define NOT_NEEDED ((Size) -1)
+/* A value that is kept: the least or the n-th of those passed. */
+typedef struct Kept
+{
+	int64		n;				/* how many were passed, up to the n-th */
+	bool		isnull;
+	Datum		value;
+} Kept;
+
+typedef struct State
+{
+	MemoryContext cxt;			/* of what is out of line */
+	int64		rows;			/* in front of the peers */
+	int64		groups;
+	bool		failed;			/* the frame could not be had */
+	/* then accumulators and kept values */
+} State;
 
 /*
  * Which functions
  */
-
-static bool
-is_flat(DdirAccumKind kind)
-{
-	switch (kind)
-	{
-		case DDIR_ACCUM_ROWS:
-		case DDIR_ACCUM_COUNT:
-		case DDIR_ACCUM_INT2:
-		case DDIR_ACCUM_INT4:
-		case DDIR_ACCUM_INT8:
-		case DDIR_ACCUM_INT2_SQUARES:
-		case DDIR_ACCUM_INT4_SQUARES:
-		case DDIR_ACCUM_INT8_SQUARES:
-		case DDIR_ACCUM_BOOL:
-		case DDIR_ACCUM_BITS2:
-		case DDIR_ACCUM_BITS4:
-		case DDIR_ACCUM_BITS8:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/* A numeric(p, s): no sum of some of them overflows, as one of any could. */
-static bool
-is_bounded(const Node *arg)
-{
-	return exprTypmod(arg) >= 0;
-}
-
-static bool
-is_running(const WindowClause *frame)
-{
-	return (frame->frameOptions & FRAMEOPTION_START_UNBOUNDED_PRECEDING) &&
-		(frame->frameOptions & FRAMEOPTION_END_CURRENT_ROW) &&
-		!(frame->frameOptions & FRAMEOPTION_EXCLUSION);
-}
-
-/* A bound of a frame of rows, from the current row. */
-static bool
-moving_bound(int options, int shift, const Node *offset, int *rows)
-{
-	const Const *k = (const Const *) offset;
-
-	*rows = 0;
-	if (options & (FRAMEOPTION_START_CURRENT_ROW << shift))
-		return true;
-	if (!(options & ((FRAMEOPTION_START_OFFSET_PRECEDING | FRAMEOPTION_START_OFFSET_FOLLOWING) << shift)) ||
-		k == NULL || k->constisnull || DatumGetInt64(k->constvalue) < 0 ||
-		DatumGetInt64(k->constvalue) > MOVING_MAX)
-		return false;
-	*rows = (int) DatumGetInt64(k->constvalue);
-	if (options & (FRAMEOPTION_START_OFFSET_PRECEDING << shift))
-		*rows = -*rows;
-	return true;
-}
-
-/* Is it one of so many rows around the current one? */
-static bool
-is_moving(const WindowClause *frame, int *lo, int *hi)
-{
-	return (frame->frameOptions & FRAMEOPTION_ROWS) &&
-		!(frame->frameOptions & (FRAMEOPTION_EXCLUDE_GROUP | FRAMEOPTION_EXCLUDE_TIES)) &&
-		moving_bound(frame->frameOptions, 0, frame->startOffset, lo) &&
-		moving_bound(frame->frameOptions, 1, frame->endOffset, hi) &&
-		*hi - *lo <= MOVING_MAX;
-}
 
 /* How far lag or lead looks, and whether that is known. */
 static bool
@@ -171,15 +144,14 @@ shift_of(const WindowFunc *f, int *shift)
 		if (!IsA(k, Const) || k->constisnull)
 			return false;
 		*shift = DatumGetInt32(k->constvalue);
-		if (*shift < -SHIFT_MAX || *shift > SHIFT_MAX)
-			return false;
 	}
 	switch (f->winfnoid)
 	{
 		case F_LAG_ANYELEMENT:
 		case F_LAG_ANYELEMENT_INT4:
 		case F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE:
-			*shift = -*shift;
+			/* as the server has it, where that is beyond an integer, too */
+			*shift = (int) -(unsigned) *shift;
 			return true;
 		case F_LEAD_ANYELEMENT:
 		case F_LEAD_ANYELEMENT_INT4:
@@ -191,21 +163,62 @@ shift_of(const WindowFunc *f, int *shift)
 }
 
 static bool
+nth_of(const WindowFunc *f, int64 *nth)
+{
+	Const	   *k = lsecond(f->args);
+
+	if (!IsA(k, Const) || k->constisnull)
+		return false;
+	*nth = DatumGetInt32(k->constvalue);
+	return *nth > 0;
+}
+
+/*
+ * min, max and their like: aggregates that go through values by a function of
+ * the server's that chooses one of two.
+ */
+static bool
+is_extreme(const WindowFunc *f, Oid *choose)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(f->winfnoid));
+	Form_pg_aggregate agg;
+	bool		result;
+	bool		no_start;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	agg = (Form_pg_aggregate) GETSTRUCT(tuple);
+	(void) SysCacheGetAttr(AGGFNOID, tuple, Anum_pg_aggregate_agginitval, &no_start);
+	*choose = agg->aggtransfn;
+	result = agg->aggkind == AGGKIND_NORMAL && OidIsValid(agg->aggsortop) &&
+		!OidIsValid(agg->aggfinalfn) && no_start &&
+		(agg->aggtranstype == exprType(linitial(f->args)) || IsPolymorphicType(agg->aggtranstype));
+	ReleaseSysCache(tuple);
+	if (!result)
+		return false;
+
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(*choose));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", *choose);
+	result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId &&
+		((Form_pg_proc) GETSTRUCT(tuple))->proisstrict;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static bool
 place_kind(const WindowClause *frame, const WindowFunc *f, PlaceKind *kind)
 {
-	const DdirAccumFinal *final;
+	bool		excludes = (frame->frameOptions & FRAMEOPTION_EXCLUSION) != 0;
 	int			shift;
-	int			lo;
-	int			hi;
+	int64		nth;
+	Oid			choose;
 
+	/* what its offsets are wrong for is an error for all functions */
+	if (!ddir_frame_possible(frame))
+		return false;
 	switch (f->winfnoid)
 	{
-		case F_FIRST_VALUE:
-			*kind = PLACE_FIRST;
-			return is_moving(frame, &lo, &hi) && IsA(linitial(f->args), Var);
-		case F_LAST_VALUE:
-			*kind = PLACE_LAST;
-			return is_moving(frame, &lo, &hi) && IsA(linitial(f->args), Var);
 		case F_ROW_NUMBER:
 			*kind = PLACE_ROW_NUMBER;
 			return true;
@@ -218,21 +231,37 @@ place_kind(const WindowClause *frame, const WindowFunc *f, PlaceKind *kind)
 		default:
 			break;
 	}
-	if (!f->winagg)
+	if (f->args && !IsA(linitial(f->args), Var))
+		return false;
+	if (!f->winagg && shift_of(f, &shift))
 	{
 		*kind = PLACE_SHIFT;
-		return shift_of(f, &shift) && IsA(linitial(f->args), Var);
+		return true;
 	}
-	final = ddir_accum_final(f->winfnoid);
-	if (final == NULL || list_length(f->args) > 1 ||
-		(f->args && !IsA(linitial(f->args), Var)))
+	switch (f->winfnoid)
+	{
+		case F_FIRST_VALUE:
+			*kind = PLACE_FIRST;
+			return true;
+		case F_LAST_VALUE:
+			*kind = PLACE_LAST;
+			return true;
+		case F_NTH_VALUE:
+			*kind = PLACE_NTH;
+			return nth_of(f, &nth) && !excludes;
+		default:
+			break;
+	}
+	if (!f->winagg || list_length(f->args) > 1)
 		return false;
-	*kind = is_moving(frame, &lo, &hi) ? PLACE_MOVING : PLACE_RUNNING;
-	/* none of these can raise an error, for which there would be no place */
-	if (*kind == PLACE_MOVING)
-		return is_flat(final->kind) ||
-			(final->kind == DDIR_ACCUM_NUMERIC && is_bounded(linitial(f->args)));
-	return is_flat(final->kind) && is_running(frame);
+	if (ddir_accum_final(f->winfnoid))
+	{
+		*kind = PLACE_SUM;
+		return true;
+	}
+	*kind = PLACE_EXTREME;
+	return list_length(f->args) == 1 && is_extreme(f, &choose) &&
+		!(excludes && (frame->frameOptions & FRAMEOPTION_START_UNBOUNDED_PRECEDING));
 }
 
 bool
@@ -250,7 +279,7 @@ ddir_places_suffice(const WindowClause *frame, List *funcs)
 }
 
 /*
- * Running
+ * Rows
  */
 
 /* The image of a val. */
@@ -266,11 +295,11 @@ image_of(const Places *p, DdirRef val)
 	return val;
 }
 
-/* What a function needs of another row, into p->other. */
+/* Some values of another row, into p->other. */
 static void
-fetch(const Places *p, const PlaceFunc *f, DdirRef val)
+fetch(const Places *p, const DdirFetch *f, DdirRef val, MemoryContext cxt)
 {
-	if (f->fetch && !ddir_fetch(f->fetch, image_of(p, val), p->other, p->other_null, p->scratch))
+	if (f && !ddir_fetch(f, image_of(p, val), p->other, p->other_null, cxt))
 		ddir_error(DDIR_ERROR_INTERNAL, "malformed row in an arrangement");
 }
 
@@ -281,116 +310,395 @@ unpack(const Places *p, DdirRef val, Datum *values, bool *isnull)
 		ddir_error(DDIR_ERROR_INTERNAL, "malformed row in an arrangement");
 }
 
-static int64
-number_at(const uint8 *state, Size at)
+static void *
+state_at(const State *state, Size at)
 {
-	int64		n;
+	return (char *) state + at;
+}
 
-	memcpy(&n, state + at, sizeof(n));
-	return n;
+/*
+ * What the frame's ends pass: the row in p->other
+ */
+
+/* Does an aggregate take the row in? */
+static bool
+is_taken(const Places *p, const PlaceFunc *f)
+{
+	return f->filter < 0 || (!p->other_null[f->filter] && DatumGetBool(p->other[f->filter]));
 }
 
 static void
-add_at(uint8 *state, Size at, int64 n)
-{
-	if (at == NOT_NEEDED)
-		return;
-	n += number_at(state, at);
-	memcpy(state + at, &n, sizeof(n));
-}
-
-/* A row's values, into an accumulator of a state. */
-static void
-fold(Places *p, const PlaceFunc *f, const Datum *values, const bool *isnull, void *state)
+fold_sum(Places *p, const PlaceFunc *f, State *state, int64 diff)
 {
 	DdirGroup	group = {.state = state};
 	DdirGroup  *groups = &group;
-	int64		diff = 1;
 	DdirAccumInput in = {
 		.n = 1,
 		.group = &groups,
 		.diff = &diff,
 		.stride = 1,
-		.offset = f->offset,
-		.cxt = p->scratch
+		.offset = f->at,
+		.cxt = state->cxt
 	};
 
-	if (f->filter >= 0 && (isnull[f->filter] || !DatumGetBool(values[f->filter])))
-		return;
 	if (f->column >= 0)
 	{
-		in.value = &values[f->column];
-		in.isnull = &isnull[f->column];
+		in.value = &p->other[f->column];
+		in.isnull = &p->other_null[f->column];
 	}
 	ddir_accum_fold(f->final->kind, &in);
 }
 
-/* The row in p->values, into the state's accumulators. */
-static void
-fold_row(Places *p, uint8 *state)
+static Datum
+copied(const PlaceFunc *f, Datum value, MemoryContext cxt)
 {
-	for (int i = 0; i < p->nfuncs; i++)
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	value = datumCopy(value, f->typbyval, f->typlen);
+	MemoryContextSwitchTo(old);
+	return value;
+}
+
+/* The other row's value, or the one kept? */
+static void
+choose(Places *p, const PlaceFunc *f, Kept *kept, MemoryContext cxt)
+{
+	Datum		value = p->other[f->column];
+
+	if (p->other_null[f->column])
+		return;
+	if (kept->n > 0)
+		value = FunctionCall2Coll((FmgrInfo *) &f->choose, f->collation, kept->value, value);
+	if (kept->n > 0 && value == kept->value)
+		return;
+	value = copied(f, value, cxt);
+	if (kept->n > 0 && !f->typbyval)
+		pfree(DatumGetPointer(kept->value));
+	kept->n = 1;
+	kept->value = value;
+}
+
+static void
+keep_nth(Places *p, const PlaceFunc *f, Kept *kept, MemoryContext cxt)
+{
+	if (kept->n == f->nth)
+		return;
+	if (++kept->n < f->nth)
+		return;
+	kept->isnull = p->other_null[f->column];
+	if (!kept->isnull)
+		kept->value = copied(f, p->other[f->column], cxt);
+}
+
+static void
+passed(Places *p, State *state, int64 diff)
+{
+	for (int k = 0; k < p->nfuncs; k++)
 	{
-		if (p->func[i].kind == PLACE_RUNNING)
-			fold(p, &p->func[i], p->values, p->isnull, state);
+		const PlaceFunc *f = &p->func[k];
+
+		if (f->at == NOT_NEEDED || !is_taken(p, f))
+			continue;
+		if (f->kind == PLACE_SUM)
+			fold_sum(p, f, state, diff);
+		else if (f->kind == PLACE_EXTREME)
+			choose(p, f, state_at(state, f->at), state->cxt);
+		else
+			keep_nth(p, f, state_at(state, f->at), state->cxt);
 	}
 }
 
-/* Rows of the i-th peer's frame, from *from to *to. */
-static void
-moving_rows(const Places *p, const DdirPeers *peers, int64 i, int64 *from, int64 *to)
+/*
+ * Some peers and the places that go along
+ */
+
+typedef struct Run
 {
-	*from = Max(i + p->lo, -(int64) peers->before);
-	*to = Min(i + p->hi, (int64) peers->n + peers->behind - 1);
+	Places	   *places;
+	const DdirPeers *peers;
+	DdirSpot   *place;
+	State	   *state;
+	int64		diff;
+	DdirDeltas *out;
+	int64		i;				/* the current row */
+	bool		moving;			/* the frame, to where it is for that row */
+	bool		framed;			/* the frame's results are at hand */
+	bool		excluded;		/* rows are taken out of accumulators */
+} Run;
+
+static DdirSpot *
+head_of(const Run *run)
+{
+	return run->places->head < 0 ? NULL : &run->place[run->places->head];
+}
+
+static DdirSpot *
+tail_of(const Run *run)
+{
+	return &run->place[run->places->tail];
+}
+
+static void
+move_end(const Run *run, bool head)
+{
+	Places	   *p = run->places;
+	DdirFrame  *frame = &p->frame;
+	DdirFrameEnd *end = head ? &frame->head : &frame->tail;
+	DdirSpot   *place = head ? head_of(run) : tail_of(run);
+	DdirFrameRow row = {.i = run->i};
+	DdirRef		val;
+
+	if (frame->column >= 0)
+	{
+		row.value = p->values[frame->column];
+		row.isnull = p->isnull[frame->column];
+	}
+	while (ddir_frame_looks(end, place, run->i) && ddir_spot_peek(place, &val))
+	{
+		MemoryContext old;
+		bool		passes;
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextReset(p->frame_cxt);
+		old = MemoryContextSwitchTo(p->frame_cxt);
+		fetch(p, p->frame_fetch, val, p->frame_cxt);
+		if (frame->column >= 0)
+		{
+			row.other = p->other[frame->column];
+			row.other_null = p->other_null[frame->column];
+		}
+		passes = head ? ddir_frame_head_passes(frame, place, &row) :
+			ddir_frame_tail_passes(frame, place, &row);
+		if (passes)
+		{
+			ddir_spot_pass(place);
+			passed(p, run->state, head ? -1 : 1);
+		}
+		MemoryContextSwitchTo(old);
+		if (!passes)
+			break;
+	}
 }
 
 static bool
-moving_result(Places *p, const PlaceFunc *f, const DdirPeers *peers, int64 i, Datum *value)
+is_excluded(const Run *run, int64 at)
 {
-	void	   *accum = palloc0(ddir_accum_size(f->final->kind));
-	int64		from;
-	int64		to;
-
-	moving_rows(p, peers, i, &from, &to);
-	for (int64 at = from; at <= to; at++)
+	switch (run->places->frame.exclude)
 	{
-		if (at == i && p->not_this)
-			continue;
-		fetch(p, f, peers->row[at]);
-		fold(p, f, p->other, p->other_null, accum);
+		case FRAMEOPTION_EXCLUDE_CURRENT_ROW:
+			return at == run->i;
+		case FRAMEOPTION_EXCLUDE_GROUP:
+			return at >= 0 && at < run->peers->n;
+		case FRAMEOPTION_EXCLUDE_TIES:
+			return at >= 0 && at < run->peers->n && at != run->i;
+		default:
+			return false;
 	}
+}
+
+/* Take what EXCLUDE names out of the accumulators, or put it back. */
+static void
+exclude(Run *run, int64 diff)
+{
+	Places	   *p = run->places;
+	const DdirSpot *head = head_of(run);
+	int64		from = head ? Max(head->rows, 0) : 0;
+	int64		to = Min(tail_of(run)->rows, (int64) run->peers->n);
+
+	if (p->frame.exclude == FRAMEOPTION_EXCLUDE_CURRENT_ROW)
+	{
+		from = Max(from, run->i);
+		to = Min(to, run->i + 1);
+	}
+	for (int64 at = from; at < to; at++)
+	{
+		if (!is_excluded(run, at))
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		fetch(p, p->frame_fetch, run->peers->row[at], p->scratch);
+		for (int k = 0; k < p->nfuncs; k++)
+		{
+			if (p->func[k].kind == PLACE_SUM && is_taken(p, &p->func[k]))
+				fold_sum(p, &p->func[k], run->state, diff);
+		}
+	}
+	run->excluded = diff < 0;
+}
+
+/*
+ * Results
+ */
+
+static bool
+frame_is_empty(const Run *run)
+{
+	return ddir_frame_is_empty(head_of(run), tail_of(run));
+}
+
+static bool
+sum_result(const Run *run, const PlaceFunc *f, Datum *value)
+{
+	const void *accum = state_at(run->state, f->at);
+
+	/* what the head has passed may be more than what the tail has */
+	if (frame_is_empty(run))
+		accum = palloc0(ddir_accum_size(f->final->kind));
 	return ddir_accum_result(f->final, accum, value);
 }
 
-/* The argument in the first or last row of the frame. */
 static bool
-end_value(Places *p, const PlaceFunc *f, const DdirPeers *peers, int64 i, Datum *value)
+extreme_result(const Run *run, const PlaceFunc *f, Datum *value)
 {
-	int64		from;
-	int64		to;
+	Places	   *p = run->places;
+	const DdirSpot *tail = tail_of(run);
+	Kept		kept = {0};
+	DdirSpot	at;
+	DdirRef		val;
 
-	moving_rows(p, peers, i, &from, &to);
-	if (p->not_this && from == i)
-		from++;
-	if (p->not_this && to == i)
-		to--;
-	if (from > to)
+	if (f->at != NOT_NEEDED)
+		kept = *(Kept *) state_at(run->state, f->at);
+	else
+	{
+		at = *head_of(run);
+		while (at.rows < tail->rows && ddir_spot_peek(&at, &val))
+		{
+			int64		row = at.rows;
+
+			CHECK_FOR_INTERRUPTS();
+			ddir_spot_pass(&at);
+			if (is_excluded(run, row))
+				continue;
+			fetch(p, p->frame_fetch, val, p->frame_cxt);
+			if (is_taken(p, f))
+				choose(p, f, &kept, p->frame_cxt);
+		}
+	}
+	*value = kept.value;
+	return kept.n > 0;
+}
+
+/* The argument in one of the rows from the one before the peers to the one behind. */
+static bool
+value_at(const Run *run, const PlaceFunc *f, int64 at, Datum *value)
+{
+	Places	   *p = run->places;
+	const DdirPeers *peers = run->peers;
+	const DdirSpot *head = head_of(run);
+	DdirRef		val;
+
+	if (at >= tail_of(run)->rows || (head && at < head->rows))
 		return false;
-	fetch(p, f, peers->row[f->kind == PLACE_FIRST ? from : to]);
+	if (at < 0)
+		val = peers->before;
+	else
+		val = at < peers->n ? peers->row[at] : peers->behind;
+	if (val.p == NULL)
+		return false;
+	fetch(p, f->fetch, val, p->frame_cxt);
 	*value = p->other[f->column];
 	return !p->other_null[f->column];
 }
 
-/* lag, lead: of the i-th peer, whose values are at hand */
-static void
-shift_value(Places *p, const PlaceFunc *f, const DdirPeers *peers, int64 i,
-			Datum *value, bool *isnull)
+static bool
+kept_value(const Run *run, const PlaceFunc *f, Datum *value)
 {
-	int64		at = i + f->shift;
+	const Kept *kept = state_at(run->state, f->at);
 
-	if (at >= -(int64) peers->before && at < (int64) peers->n + peers->behind)
+	*value = kept->value;
+	return kept->n == f->nth && !kept->isnull;
+}
+
+/*
+ * The first row of a frame, where the current row or its ties are left out: it
+ * is as the server has it, who takes for it the current row wherever
+ * the head is among its ties.
+ */
+static bool
+first_value(const Run *run, const PlaceFunc *f, Datum *value)
+{
+	Places	   *p = run->places;
+	DdirSpot   *head = head_of(run);
+	int64		at = head ? head->rows : run->peers->before.p ? -1 : 0;
+	DdirRef		val;
+
+	if (frame_is_empty(run))
+		return false;
+	if (p->frame.exclude == FRAMEOPTION_EXCLUDE_CURRENT_ROW && at == run->i)
+		return value_at(run, f, at + 1, value);
+	if (p->frame.exclude == FRAMEOPTION_EXCLUDE_GROUP && at >= 0 && at < run->peers->n)
+		return value_at(run, f, run->peers->n, value);
+	if (p->frame.exclude == FRAMEOPTION_EXCLUDE_TIES && at >= 0 && at < run->peers->n)
+		return value_at(run, f, run->i, value);
+	if (head == NULL)
+		return kept_value(run, f, value);
+	if (!ddir_spot_peek(head, &val))
+		elog(ERROR, "a frame's first row is not there");
+	fetch(p, f->fetch, val, p->frame_cxt);
+	*value = p->other[f->column];
+	return !p->other_null[f->column];
+}
+
+static bool
+last_value(const Run *run, const PlaceFunc *f, Datum *value)
+{
+	Places	   *p = run->places;
+	const DdirSpot *tail = tail_of(run);
+	int64		at = tail->rows - 1;
+
+	if (frame_is_empty(run))
+		return false;
+	if (p->frame.exclude == FRAMEOPTION_EXCLUDE_CURRENT_ROW && at == run->i)
+		return value_at(run, f, at - 1, value);
+	if (p->frame.exclude == FRAMEOPTION_EXCLUDE_GROUP && at >= 0 && at < run->peers->n)
+		return value_at(run, f, -1, value);
+	if (p->frame.exclude == FRAMEOPTION_EXCLUDE_TIES && at >= 0 && at < run->peers->n)
+		return value_at(run, f, run->i, value);
+	fetch(p, f->fetch, tail->last, p->frame_cxt);
+	*value = p->other[f->column];
+	return !p->other_null[f->column];
+}
+
+/* Go on until so many rows are passed; is the last of them so far on? */
+static bool
+go_to(DdirSpot *place, int64 rows)
+{
+	DdirRef		val;
+
+	while (place->rows < rows && ddir_spot_peek(place, &val))
 	{
-		fetch(p, f, peers->row[at]);
+		CHECK_FOR_INTERRUPTS();
+		ddir_spot_pass(place);
+	}
+	return place->rows == rows && place->last.p != NULL;
+}
+
+static bool
+nth_value(const Run *run, const PlaceFunc *f, Datum *value)
+{
+	Places	   *p = run->places;
+	DdirSpot   *place = &run->place[f->place];
+	int64		rows;
+
+	if (f->place < 0)
+		return kept_value(run, f, value);
+	rows = head_of(run)->rows + f->nth;
+	if (!go_to(place, Min(rows, tail_of(run)->rows)) || place->rows != rows)
+		return false;
+	fetch(p, f->fetch, place->last, p->frame_cxt);
+	*value = p->other[f->column];
+	return !p->other_null[f->column];
+}
+
+/* lag, lead: of the current row, whose values are at hand */
+static void
+shift_value(const Run *run, const PlaceFunc *f, Datum *value, bool *isnull)
+{
+	Places	   *p = run->places;
+	DdirSpot   *place = &run->place[f->place];
+
+	if (go_to(place, run->i + f->shift + 1))
+	{
+		fetch(p, f->fetch, place->last, p->scratch);
 		*value = p->other[f->column];
 		*isnull = p->other_null[f->column];
 	}
@@ -406,22 +714,42 @@ shift_value(Places *p, const PlaceFunc *f, const DdirPeers *peers, int64 i,
 	}
 }
 
-typedef struct Run
-{
-	Places	   *places;
-	const DdirPeers *peers;
-	const uint8 *state;
-	uint8	   *next;
-	int64		diff;
-	DdirDeltas *out;
-} Run;
-
+/* What the frame alone decides. */
 static void
-run_row(const Run *run, int64 i)
+frame_results(Run *run)
 {
 	Places	   *p = run->places;
 	int			natts = p->type->natts;
-	uint32		len;
+	MemoryContext old;
+
+	MemoryContextReset(p->frame_cxt);
+	old = MemoryContextSwitchTo(p->frame_cxt);
+	for (int k = 0; k < p->nfuncs; k++)
+	{
+		const PlaceFunc *f = &p->func[k];
+		Datum	   *value = &p->values[natts + k];
+		bool	   *isnull = &p->isnull[natts + k];
+
+		if (f->kind == PLACE_SUM)
+			*isnull = !sum_result(run, f, value);
+		else if (f->kind == PLACE_EXTREME)
+			*isnull = !extreme_result(run, f, value);
+		else if (f->kind == PLACE_FIRST)
+			*isnull = !first_value(run, f, value);
+		else if (f->kind == PLACE_LAST)
+			*isnull = !last_value(run, f, value);
+		else if (f->kind == PLACE_NTH)
+			*isnull = !nth_value(run, f, value);
+	}
+	MemoryContextSwitchTo(old);
+	run->framed = true;
+}
+
+static void
+row_results(const Run *run)
+{
+	Places	   *p = run->places;
+	int			natts = p->type->natts;
 
 	for (int k = 0; k < p->nfuncs; k++)
 	{
@@ -429,33 +757,47 @@ run_row(const Run *run, int64 i)
 		Datum	   *value = &p->values[natts + k];
 		bool	   *isnull = &p->isnull[natts + k];
 
-		*isnull = false;
-		switch (f->kind)
+		if (f->kind == PLACE_SHIFT)
+			shift_value(run, f, value, isnull);
+		else if (f->kind <= PLACE_DENSE_RANK)
 		{
-			case PLACE_ROW_NUMBER:
-				*value = Int64GetDatum(number_at(run->state, p->rows_at) + i + 1);
-				break;
-			case PLACE_RANK:
-				*value = Int64GetDatum(number_at(run->state, p->rows_at) + 1);
-				break;
-			case PLACE_DENSE_RANK:
-				*value = Int64GetDatum(number_at(run->state, p->groups_at) + 1);
-				break;
-			case PLACE_SHIFT:
-				shift_value(p, f, run->peers, i, value, isnull);
-				break;
-			case PLACE_RUNNING:
-				*isnull = !ddir_accum_result(f->final, run->next + f->offset, value);
-				break;
-			case PLACE_MOVING:
-				*isnull = !moving_result(p, f, run->peers, i, value);
-				break;
-			case PLACE_FIRST:
-			case PLACE_LAST:
-				*isnull = !end_value(p, f, run->peers, i, value);
-				break;
+			*isnull = false;
+			*value = Int64GetDatum(f->kind == PLACE_ROW_NUMBER ? run->state->rows + run->i + 1 :
+								   f->kind == PLACE_RANK ? run->state->rows + 1 :
+								   run->state->groups + 1);
 		}
 	}
+}
+
+/*
+ * Running
+ */
+
+static void
+run_row(Run *run)
+{
+	Places	   *p = run->places;
+	uint32		len;
+
+	if (p->tail >= 0 && (p->frame.by_row || run->i == 0))
+	{
+		run->moving = true;
+		if (p->head >= 0)
+			move_end(run, true);
+		move_end(run, false);
+		run->moving = run->framed = false;
+	}
+	if (p->frame.by_row || (p->frame.exclude && p->frame.exclude != FRAMEOPTION_EXCLUDE_GROUP))
+		run->framed = false;
+	if (p->tail >= 0 && !run->framed)
+	{
+		if (p->frame.exclude)
+			exclude(run, -1);
+		frame_results(run);
+		if (p->frame.exclude)
+			exclude(run, 1);
+	}
+	row_results(run);
 	len = ddir_image_pack(p->out_type, p->values, p->isnull, NULL, run->out);
 	ddir_deltas_close(run->out, 0, len, NULL, run->diff, 0);
 }
@@ -463,31 +805,83 @@ run_row(const Run *run, int64 i)
 static void
 run_guarded(void *arg)
 {
-	const Run  *run = arg;
+	Run		   *run = arg;
 	Places	   *p = run->places;
 
 	MemoryContextSwitchTo(p->scratch);
-	memcpy(run->next, run->state, p->state_size);
-	if (!p->by_row)
+	if (run->excluded)
 	{
-		for (uint32 i = 0; i < run->peers->n; i++)
-		{
-			MemoryContextReset(p->scratch);
-			unpack(p, run->peers->row[i], p->values, p->isnull);
-			fold_row(p, run->next);
-		}
+		exclude(run, 1);
+		run->i++;
 	}
-	for (uint32 i = 0; i < run->peers->n; i++)
+	for (; run->i < run->peers->n; run->i++)
 	{
 		MemoryContextReset(p->scratch);
 		CHECK_FOR_INTERRUPTS();
-		unpack(p, run->peers->row[i], p->values, p->isnull);
-		if (p->by_row)
-			fold_row(p, run->next);
-		run_row(run, i);
+		unpack(p, run->peers->row[run->i], p->values, p->isnull);
+		run_row(run);
 	}
-	add_at(run->next, p->rows_at, run->peers->n);
-	add_at(run->next, p->groups_at, 1);
+}
+
+typedef struct PushError
+{
+	DdirDeltas *err;
+	int			sqlstate;
+	const char *message;
+	int64		diff;
+} PushError;
+
+static void
+push_error(void *arg)
+{
+	PushError  *e = arg;
+
+	ddir_error_row_push(e->err, e->sqlstate, e->message, NULL, e->diff, 0);
+}
+
+/* The current row fails.  False: so does the machinery. */
+static bool
+fail_row(Run *run, int sqlstate, const char *message, DdirDeltas *err)
+{
+	PushError	push = {err, sqlstate, message, run->diff};
+	char	   *ignored;
+
+	if (!ddir_sqlstate_is_row_error(sqlstate) ||
+		ddir_guard(push_error, &push, false, &ignored) != 0)
+		return false;
+	if (run->moving)
+		run->state->failed = true;
+	else if (!run->excluded)
+		run->i++;
+	run->framed = false;
+	return true;
+}
+
+static bool
+places_run(void *ctx, const DdirPeers *peers, DdirSpot *place, void *state, int64_t diff,
+		   DdirDeltas *out, DdirDeltas *err)
+{
+	Places	   *p = ctx;
+	Run			run = {p, peers, place, state, diff, out};
+	MemoryContext old = MemoryContextSwitchTo(p->message_cxt);
+	bool		fine = true;
+
+	while (fine && !run.state->failed && run.i < peers->n)
+	{
+		char	   *message;
+		int			sqlstate = ddir_guard(run_guarded, &run, false, &message);
+
+		MemoryContextSwitchTo(p->message_cxt);
+		if (sqlstate != 0)
+			fine = fail_row(&run, sqlstate, message, err);
+		MemoryContextReset(p->message_cxt);
+	}
+	if (p->need_rows)
+		run.state->rows += peers->n;
+	if (p->need_groups)
+		run.state->groups++;
+	MemoryContextSwitchTo(old);
+	return fine;
 }
 
 static uint32_t
@@ -496,35 +890,145 @@ places_order(void *ctx, DdirRef val)
 	return ddir_order_prefix(((Places *) ctx)->order, val);
 }
 
-static void
-raise_message(void *arg)
+/*
+ * States as bytes
+ */
+
+typedef struct Saving
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INTERNAL_ERROR),
-			 errmsg("a window's running aggregate cannot be computed"),
-			 errdetail_internal("%s", (char *) arg)));
+	Places	   *places;
+	State	   *state;
+	DdirBytes  *to;
+	const uint8 *from;
+} Saving;
+
+static bool
+is_kept(const PlaceFunc *f, const Kept *kept)
+{
+	return f->kind == PLACE_EXTREME ? kept->n > 0 : kept->n == f->nth && !kept->isnull;
+}
+
+static void
+save_kept(const PlaceFunc *f, const Kept *kept, DdirBytes *to)
+{
+	Size		len;
+	char	   *bytes;
+	char	   *end;
+
+	ddir_bytes_put(to, &kept->n, sizeof(kept->n));
+	ddir_bytes_put(to, &kept->isnull, sizeof(kept->isnull));
+	if (!is_kept(f, kept))
+		return;
+	len = datumEstimateSpace(kept->value, false, f->typbyval, f->typlen);
+	end = bytes = palloc0(len);
+	datumSerialize(kept->value, false, f->typbyval, f->typlen, &end);
+	ddir_bytes_put(to, bytes, len);
+	pfree(bytes);
+}
+
+static void
+take(const uint8 **from, void *to, Size len)
+{
+	memcpy(to, *from, len);
+	*from += len;
+}
+
+static void
+load_kept(const PlaceFunc *f, Kept *kept, const uint8 **from)
+{
+	char	   *p;
+	bool		isnull;
+
+	take(from, &kept->n, sizeof(kept->n));
+	take(from, &kept->isnull, sizeof(kept->isnull));
+	if (!is_kept(f, kept))
+		return;
+	p = (char *) *from;
+	kept->value = datumRestore(&p, &isnull);
+	*from = (const uint8 *) p;
+}
+
+static void
+save_guarded(void *arg)
+{
+	Saving	   *s = arg;
+	Places	   *p = s->places;
+
+	MemoryContextSwitchTo(p->scratch);
+	MemoryContextReset(p->scratch);
+	ddir_bytes_put(s->to, &s->state->rows, sizeof(s->state->rows));
+	ddir_bytes_put(s->to, &s->state->groups, sizeof(s->state->groups));
+	ddir_bytes_put(s->to, &s->state->failed, sizeof(s->state->failed));
+	for (int k = 0; k < p->nfuncs; k++)
+	{
+		const PlaceFunc *f = &p->func[k];
+
+		if (f->at == NOT_NEEDED)
+			continue;
+		if (f->kind == PLACE_SUM)
+			ddir_accum_save(f->final->kind, state_at(s->state, f->at), s->to);
+		else
+			save_kept(f, state_at(s->state, f->at), s->to);
+	}
+}
+
+static void
+load_guarded(void *arg)
+{
+	Saving	   *s = arg;
+	Places	   *p = s->places;
+	State	   *state = s->state;
+
+	if (state->cxt == NULL)
+		state->cxt = AllocSetContextCreate(p->cxt, "ddir places state", ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(state->cxt);
+	memset((char *) state + sizeof(state->cxt), 0, p->state_size - sizeof(state->cxt));
+	if (s->from == NULL)
+		return;
+	MemoryContextSwitchTo(state->cxt);
+	take(&s->from, &state->rows, sizeof(state->rows));
+	take(&s->from, &state->groups, sizeof(state->groups));
+	take(&s->from, &state->failed, sizeof(state->failed));
+	for (int k = 0; k < p->nfuncs; k++)
+	{
+		const PlaceFunc *f = &p->func[k];
+
+		if (f->at == NOT_NEEDED)
+			continue;
+		if (f->kind == PLACE_SUM)
+			ddir_accum_load(f->final->kind, state_at(state, f->at), state->cxt, &s->from);
+		else
+			load_kept(f, state_at(state, f->at), &s->from);
+	}
 }
 
 static bool
-places_run(void *ctx, const DdirPeers *peers, const uint8_t *state, uint8_t *next,
-		   int64_t diff, DdirDeltas *out)
+saving(void (*fn) (void *arg), Saving *s)
 {
-	Places	   *p = ctx;
-	Run			run = {p, peers, state, next, diff, out};
-	MemoryContext old = MemoryContextSwitchTo(p->message_cxt);
+	MemoryContext old = CurrentMemoryContext;
 	char	   *message;
-	int			sqlstate = ddir_guard(run_guarded, &run, false, &message);
+	int			sqlstate;
 
-	MemoryContextSwitchTo(p->message_cxt);
-	if (sqlstate != 0 && ddir_sqlstate_is_row_error(sqlstate))
-	{
-		char	   *ignored;
-
-		(void) ddir_guard(raise_message, message, false, &ignored);
-	}
-	MemoryContextReset(p->message_cxt);
+	MemoryContextSwitchTo(s->places->message_cxt);
+	sqlstate = ddir_guard(fn, s, false, &message);
 	MemoryContextSwitchTo(old);
 	return sqlstate == 0;
+}
+
+static bool
+places_save(void *ctx, const void *state, DdirBytes *to)
+{
+	Saving		s = {.places = ctx,.state = (State *) state,.to = to};
+
+	return saving(save_guarded, &s);
+}
+
+static bool
+places_load(void *ctx, void *state, const uint8_t *p, size_t len)
+{
+	Saving		s = {.places = ctx,.state = state,.from = p};
+
+	return saving(load_guarded, &s);
 }
 
 /*
@@ -558,68 +1062,114 @@ make_shift(PlaceFunc *place, const WindowFunc *f)
 
 /* Only these columns, each to its own place. */
 static DdirFetch *
-make_fetch(const Places *p, const PlaceFunc *f)
+make_fetch(const Places *p, const Bitmapset *columns)
 {
 	int		   *to = palloc(sizeof(int) * (p->type->natts + 1));
 
-	if (f->column < 0 && f->filter < 0)
-		return NULL;
 	for (int i = 0; i < p->type->natts; i++)
-		to[i] = i == f->column || i == f->filter ? i : -1;
-	return ddir_fetch_make(p->type, to);
+		to[i] = bms_is_member(i, columns) ? i : -1;
+	return bms_is_empty(columns) ? NULL : ddir_fetch_make(p->type, to);
+}
+
+static Size
+room_in_state(Places *p, Size size)
+{
+	Size		at = p->state_size;
+
+	p->state_size += MAXALIGN(size);
+	return at;
+}
+
+static void
+make_func(Places *p, const DdirWindowPlan *plan, const WindowFunc *f, PlaceFunc *place)
+{
+	bool		growing = p->frame.head.bound == DDIR_FRAME_UNBOUNDED;
+	Oid			chosen;
+
+	if (!place_kind(plan->frame, f, &place->kind))
+		elog(ERROR, "function %u is not one of places", f->winfnoid);
+	place->column = f->args && IsA(linitial(f->args), Var) ? column_of(linitial(f->args)) : -1;
+	place->filter = f->aggfilter ? column_of((Node *) f->aggfilter) : -1;
+	place->at = NOT_NEEDED;
+	place->place = -1;
+	if (place->column >= 0)
+	{
+		place->typlen = p->type->col[place->column].typlen;
+		place->typbyval = p->type->col[place->column].typbyval;
+		place->fetch = make_fetch(p, bms_make_singleton(place->column));
+	}
+	switch (place->kind)
+	{
+		case PLACE_ROW_NUMBER:
+		case PLACE_RANK:
+			p->need_rows = true;
+			break;
+		case PLACE_DENSE_RANK:
+			p->need_groups = true;
+			break;
+		case PLACE_SHIFT:
+			make_shift(place, f);
+			place->place = p->nplaces++;
+			break;
+		case PLACE_SUM:
+			place->final = ddir_accum_final(f->winfnoid);
+			place->at = room_in_state(p, ddir_accum_size(place->final->kind));
+			break;
+		case PLACE_EXTREME:
+			(void) is_extreme(f, &chosen);
+			fmgr_info(chosen, &place->choose);
+			place->collation = f->inputcollid;
+			if (growing)
+				place->at = room_in_state(p, sizeof(Kept));
+			break;
+		case PLACE_FIRST:
+			place->nth = 1;
+			if (growing)
+				place->at = room_in_state(p, sizeof(Kept));
+			break;
+		case PLACE_LAST:
+			break;
+		case PLACE_NTH:
+			(void) nth_of(f, &place->nth);
+			if (growing)
+				place->at = room_in_state(p, sizeof(Kept));
+			else
+				place->place = p->nplaces++;
+			break;
+	}
 }
 
 static void
 make_funcs(Places *p, const DdirWindowPlan *plan)
 {
+	Bitmapset  *columns = NULL;
+	bool		framed = p->frame.column >= 0;	/* its offset may be wrong */
 	ListCell   *lc;
 
+	p->head = p->tail = -1;
+	p->state_size = MAXALIGN(sizeof(State));
 	p->nfuncs = list_length(plan->funcs);
 	p->func = palloc0(sizeof(PlaceFunc) * (p->nfuncs + 1));
-	p->rows_at = p->groups_at = NOT_NEEDED;
 	foreach(lc, plan->funcs)
 	{
-		const WindowFunc *f = lfirst_node(WindowFunc, lc);
 		PlaceFunc  *place = &p->func[foreach_current_index(lc)];
 
-		if (!place_kind(plan->frame, f, &place->kind))
-			elog(ERROR, "function %u is not one of places", f->winfnoid);
-		place->column = f->args && IsA(linitial(f->args), Var) ? column_of(linitial(f->args)) : -1;
-		place->filter = f->aggfilter ? column_of((Node *) f->aggfilter) : -1;
-		place->fetch = make_fetch(p, place);
-		switch (place->kind)
-		{
-			case PLACE_ROW_NUMBER:
-			case PLACE_RANK:
-				if (p->rows_at != NOT_NEEDED)
-					break;
-				p->rows_at = p->state_size;
-				p->state_size += sizeof(int64);
-				break;
-			case PLACE_DENSE_RANK:
-				if (p->groups_at != NOT_NEEDED)
-					break;
-				p->groups_at = p->state_size;
-				p->state_size += sizeof(int64);
-				break;
-			case PLACE_SHIFT:
-				make_shift(place, f);
-				break;
-			case PLACE_RUNNING:
-				/* accumulators with 128-bit sums */
-				p->state_size = TYPEALIGN(16, p->state_size);
-				place->final = ddir_accum_final(f->winfnoid);
-				place->offset = p->state_size;
-				p->state_size += ddir_accum_size(place->final->kind);
-				break;
-			case PLACE_MOVING:
-				place->final = ddir_accum_final(f->winfnoid);
-				break;
-			case PLACE_FIRST:
-			case PLACE_LAST:
-				break;
-		}
+		make_func(p, plan, lfirst_node(WindowFunc, lc), place);
+		framed = framed || place->kind >= PLACE_SUM;
+		if (place->kind != PLACE_SUM && place->kind != PLACE_EXTREME && place->at == NOT_NEEDED)
+			continue;
+		if (place->column >= 0)
+			columns = bms_add_member(columns, place->column);
+		if (place->filter >= 0)
+			columns = bms_add_member(columns, place->filter);
 	}
+	if (p->frame.column >= 0)
+		columns = bms_add_member(columns, p->frame.column);
+	if (framed)
+		p->tail = p->nplaces++;
+	if (framed && p->frame.head.bound != DDIR_FRAME_UNBOUNDED)
+		p->head = p->nplaces++;
+	p->frame_fetch = make_fetch(p, columns);
 }
 
 DdirOrderedFns
@@ -627,43 +1177,31 @@ ddir_places_make(MemoryContext cxt, const DdirWindowPlan *plan, DdirOrderTypes *
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Places	   *p = palloc0(sizeof(Places));
-	DdirOrderedFns fns = {.ctx = p,.order = NULL,.run = places_run};
+	DdirOrderedFns fns = {
+		.ctx = p,
+		.order = places_order,
+		.run = places_run,
+		.save = places_save,
+		.load = places_load
+	};
 	int			n;
 
+	p->cxt = cxt;
 	p->scratch = AllocSetContextCreate(cxt, "ddir places", ALLOCSET_DEFAULT_SIZES);
+	p->frame_cxt = AllocSetContextCreate(cxt, "ddir places frame", ALLOCSET_DEFAULT_SIZES);
 	p->message_cxt = AllocSetContextCreate(cxt, "ddir places message", ALLOCSET_SMALL_SIZES);
 	p->type = ddir_rowtype_copy(plan->type);
 	p->out_type = ddir_window_type(plan);
 	p->order = order;
-	p->by_row = (plan->frame->frameOptions & FRAMEOPTION_ROWS) != 0;
-	if (!is_moving(plan->frame, &p->lo, &p->hi))
-		p->lo = p->hi = 0;
-	p->not_this = (plan->frame->frameOptions & FRAMEOPTION_EXCLUDE_CURRENT_ROW) != 0;
+	ddir_frame_make(&p->frame, plan);
 	make_funcs(p, plan);
 	n = p->type->natts + p->nfuncs + 1;
 	p->values = palloc0(sizeof(Datum) * n);
 	p->isnull = palloc0(sizeof(bool) * n);
 	p->other = palloc0(sizeof(Datum) * n);
 	p->other_null = palloc0(sizeof(bool) * n);
-	for (int i = 0; i < p->nfuncs; i++)
-	{
-		const PlaceFunc *f = &p->func[i];
-
-		int			lo = 0;
-		int			hi = 0;
-
-		if (f->kind == PLACE_SHIFT)
-			lo = hi = f->shift;
-		else if (f->kind >= PLACE_MOVING)
-		{
-			lo = p->lo;
-			hi = p->hi;
-		}
-		fns.back = Max(fns.back, (uint32) Max(-lo, 0));
-		fns.ahead = Max(fns.ahead, (uint32) Max(hi, 0));
-	}
+	fns.nplaces = p->nplaces;
 	fns.state_size = p->state_size;
-	fns.order = places_order;
 	MemoryContextSwitchTo(old);
 	return fns;
 }

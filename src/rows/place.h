@@ -2,13 +2,12 @@
  *
  * place.h
  *	  Window functions that a row's place in the order decides: row_number,
- *	  rank, dense_rank, lag, lead, running and moving aggregates.
+ *	  rank, dense_rank, lag, lead, and functions of a frame.
  *
- * They are had from rows around, and from a small state of all rows in front;
- * so the engine need not look at a whole partition when a row of it changes.
- * Running are aggregates of integers and booleans, of a frame from the first row
- * to the current one or to its last peer; moving are those, and of numerics, of
- * a few rows around the current one.
+ * They are had from a small state, and from rows that places going along with the
+ * current row pass; so the engine need not look at a whole partition when a row
+ * of it changes.  Of a frame there can be first_value, last_value and nth_value,
+ * aggregates that have native accumulators, and min and max.
  *
  * The rows are in an arrangement in the window's order: a val is the order's
  * encoding (rows/key.h), then the row's image.  A result row is the row, then the

@@ -301,6 +301,53 @@ magnitude_square(const Magnitude *v, Magnitude *out)
 	strip(out);
 }
 
+/* ----
+ * Bytes
+ * ----
+ */
+
+void
+ddir_superacc_save(const DdirSuperacc *acc, DdirBytes *to)
+{
+	Magnitude	v;
+	int			first = 0;
+	int32_t		head[3];
+
+	magnitude_of(acc, &v);
+	while (first < v.n && v.d[first] == 0)
+		first++;
+	head[0] = v.negative;
+	head[1] = v.n == 0 ? 0 : v.low + first;
+	head[2] = v.n - first;
+	ddir_bytes_put(to, head, sizeof(head));
+	ddir_bytes_put(to, v.d + first, head[2] * sizeof(uint32_t));
+}
+
+void
+ddir_superacc_load(DdirSuperacc *acc, DdirArena *arena, const uint8_t **from)
+{
+	int32_t		head[3];
+
+	memcpy(head, *from, sizeof(head));
+	*from += sizeof(head);
+	if (head[2] == 0)
+		return;
+	widen(acc, arena, head[1], head[1] + head[2] - 1);
+	for (int i = 0; i < head[2]; i++)
+	{
+		uint32_t	digit;
+
+		memcpy(&digit, *from, sizeof(digit));
+		*from += sizeof(digit);
+		acc->lane[i] = head[0] ? -(int64_t) digit : (int64_t) digit;
+	}
+}
+
+/* ----
+ * Arithmetic of magnitudes
+ * ----
+ */
+
 /* Lower v->low to "low" by digits of zero. */
 static void
 magnitude_lower(Magnitude *v, int low)

@@ -13,6 +13,8 @@
  *	ddir_superacc_sum		- the sum, rounded; infinite if it overflows
  *	ddir_superacc_mean		- the sum divided by n, rounded
  *	ddir_superacc_variance	- from both sums and n, rounded
+ *	ddir_superacc_save		- its value as bytes, however it came about
+ *	ddir_superacc_load		- an empty sum becomes that value
  *
  * Only finite numbers are added; infinities and NaNs are the caller's.  A
  * zeroed struct is an empty sum.  The sum of a number and the sum of squares
@@ -30,7 +32,7 @@
 #ifndef DDIR_ROWS_SUPERACC_H
 #define DDIR_ROWS_SUPERACC_H
 
-#include "engine/port.h"
+#include "engine/delta.h"
 
 /*
  * The value is the sum of lane[i] * 2^(32 * (low + i)) units.  Between two
@@ -48,6 +50,10 @@ typedef struct DdirSuperacc
 extern void ddir_superacc_add(DdirSuperacc *acc, DdirArena *arena, double x, int64_t diff);
 extern void ddir_superacc_add_square(DdirSuperacc *acc, DdirArena *arena, double x, int64_t diff);
 extern void ddir_superacc_free(DdirSuperacc *acc);
+
+/* "from" goes on to what is behind the bytes */
+extern void ddir_superacc_save(const DdirSuperacc *acc, DdirBytes *to);
+extern void ddir_superacc_load(DdirSuperacc *acc, DdirArena *arena, const uint8_t **from);
 
 extern bool ddir_superacc_is_zero(const DdirSuperacc *acc);
 extern double ddir_superacc_sum(const DdirSuperacc *acc);
