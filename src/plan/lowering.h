@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * lowering.h
- *	  What the files that lower a Query share (lower.c, from.c, outer.c,
- *	  sublink.c, value.c, apply.c, domain.c, wholerow.c, group.c, srf.c,
- *	  setop.c, window.c, topk.c, clock.c, finish.c).
+ *	  What the files that lower a Query share (lower.c, from.c,
+ *	  openfrom.c, outer.c, sublink.c, asked.c, value.c, apply.c, domain.c,
+ *	  wholerow.c, group.c, srf.c, setop.c, window.c, topk.c, clock.c,
+ *	  finish.c).
  *
  * While a FROM clause is lowered it is *open*: a list of inputs yet to be
  * joined and of conditions yet to be placed.  Inner joins and WHERE only add
@@ -191,8 +192,15 @@ extern Node *ddir_bind_node(DdirLevel *level, DdirDomain *domain, int rti, Node 
 /* Can what the join tree computes raise errors? */
 extern bool ddir_node_tree_is_total(DdirLevel *level, Node *node);
 
+/* Range table indexes of a join tree, joins not counted. */
+extern Bitmapset *ddir_rels_in(Node *node);
+
+/* openfrom.c */
 /* Join all that is in it; the targets become the columns. */
 extern DdirRel *ddir_from_close(DdirLevel *level, DdirFrom *from, List *targets);
+
+/* Add the inputs and conditions of another. */
+extern void ddir_from_merge(DdirFrom *into, DdirFrom *from);
 
 /* Replace all that is in it by one input. */
 extern void ddir_from_collapse(DdirLevel *level, DdirFrom *from);
@@ -219,9 +227,6 @@ extern Expr *ddir_from_resolve_single(DdirLevel *level, Expr *expr, DdirInput *i
 
 /* Range table indexes an expression mentions, in subqueries too. */
 extern Bitmapset *ddir_rels_of(Node *expr);
-
-/* Range table indexes of a join tree, joins not counted. */
-extern Bitmapset *ddir_rels_in(Node *node);
 
 /* asked.c */
 /* A function of the extension's schema, by the types of its arguments. */
