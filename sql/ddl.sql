@@ -14,24 +14,7 @@ CREATE MATERIALIZED VIEW v USING ddir AS
 CREATE MATERIALIZED VIEW vv USING ddir AS SELECT name FROM v WHERE n > 3;
 CREATE MATERIALIZED VIEW rows USING ddir AS SELECT id, upper(s) AS s FROM home.t;
 
--- All views are current and equal; which were filled since it was last called,
--- and why.
-CREATE TABLE seen (view regclass PRIMARY KEY, hydrations bigint);
-CREATE PROCEDURE look() LANGUAGE plpgsql AS
-$$DECLARE r record;
-BEGIN
-	PERFORM ddir.wait(timeout => '2 min');
-	FOR r IN SELECT v.view, c.* FROM ddir.views v, ddir.check(v.view) c LOOP
-		RAISE WARNING '%', r;
-	END LOOP;
-	FOR r IN SELECT reason, string_agg(view::text, ', ' ORDER BY view::text) AS views
-			   FROM ddir.hydration AS h LEFT JOIN seen AS s USING (view)
-			  WHERE h.hydrations > s.hydrations GROUP BY reason ORDER BY reason LOOP
-		RAISE INFO '%: %', r.views, r.reason;
-	END LOOP;
-	DELETE FROM seen;
-	INSERT INTO seen SELECT view, hydrations FROM ddir.hydration;
-END$$;
+\i test/sql/look.sql
 CREATE PROCEDURE write() LANGUAGE sql AS
 $$	INSERT INTO home.t (id, g, s, n) SELECT coalesce(max(id) + 1, 1), coalesce(max(id) % 3, 1), 'new', 1 FROM home.t;
 	UPDATE home.t SET n = n + 1, g = (g + 1) % 3 WHERE id % 4 = 1;

@@ -4,26 +4,11 @@
 CREATE SCHEMA tree;
 SET search_path = tree;
 
--- All views are current and equal; which were filled since it was last called,
--- and why, which depends on the moment where triggers capture.
-CREATE TABLE seen (view regclass PRIMARY KEY, hydrations bigint);
-CREATE PROCEDURE look() LANGUAGE plpgsql AS
-$$DECLARE r record;
-BEGIN
-	PERFORM ddir.wait(timeout => '2 min');
-	FOR r IN SELECT v.view, c.* FROM ddir.views v, ddir.check(v.view) c LOOP
-		RAISE WARNING '%', r;
-	END LOOP;
-	FOR r IN SELECT reason, string_agg(view::text, ', ' ORDER BY view::text) AS views
-			   FROM ddir.hydration AS h LEFT JOIN seen AS s USING (view)
-			  WHERE h.hydrations > s.hydrations AND current_setting('wal_level') = 'logical' GROUP BY reason ORDER BY reason LOOP
-		RAISE INFO '%: %', r.views, r.reason;
-	END LOOP;
-	DELETE FROM seen;
-	INSERT INTO seen SELECT view, hydrations FROM ddir.hydration;
-END$$;
+-- A reason depends on the moment where triggers capture.
+SELECT set_config('look.reasons', 'off', false) WHERE current_setting('wal_level') <> 'logical' \g /dev/null
+\i test/sql/look.sql
 
--- The same, for what has one of several reasons, by the moment.
+-- The same, where it has one of several reasons, by the moment.
 CREATE PROCEDURE settle() LANGUAGE plpgsql AS
 $$BEGIN
 	PERFORM ddir.wait(timeout => '2 min');
