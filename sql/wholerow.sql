@@ -72,7 +72,7 @@ GRANT CREATE, USAGE ON SCHEMA public TO wholerow_reader;
 GRANT SELECT ON s TO wholerow_reader;
 GRANT SELECT (a, b) ON t TO wholerow_reader;
 SET ROLE wholerow_reader;
-CREATE MATERIALIZED VIEW w_rights USING ddir AS SELECT t FROM t;
+CREATE MATERIALIZED VIEW w_rights USING ddir AS SELECT t FROM t WITH NO DATA;
 RESET ROLE;
 GRANT SELECT ON t TO wholerow_reader;
 ALTER TABLE t ENABLE ROW LEVEL SECURITY;
