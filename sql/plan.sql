@@ -94,10 +94,32 @@ SELECT ddir.wait();
 SELECT ddir.explain('quoted', 'json')::jsonb #>> '{query,text}';
 SELECT ddir.explain('few', 'yaml');
 
+-- a correlated aggregate is computed for the values asked for, where these are few; then and where they are many
+CREATE MATERIALIZED VIEW few_asked USING ddir AS
+	SELECT c.id, c.region, (SELECT count(*) FROM orders o WHERE o.customer = c.id) AS orders,
+		(SELECT max(product) FROM orders o WHERE o.customer = c.id HAVING count(*) > 19) AS product
+	  FROM customers c WHERE c.region = 8;
+CREATE MATERIALIZED VIEW all_asked USING ddir AS
+	SELECT c.id, c.region, (SELECT count(*) FROM orders o WHERE o.customer = c.id) AS orders FROM customers c;
+SELECT ddir.wait();
+SELECT masked(ddir.explain('few_asked'));
+SELECT masked(ddir.explain('all_asked'));
+BEGIN;
+UPDATE orders SET customer = customer % 1000 + 1 WHERE id % 7 = 0;
+UPDATE customers SET region = 8 - region WHERE region IN (0, 8);
+INSERT INTO customers VALUES (2001, 8, 'without orders');
+COMMIT;
+INSERT INTO orders VALUES (90001, 2001, 1, '');
+SELECT ddir.wait();
+SELECT count(*), sum(orders), count(product) FROM few_asked;
+SELECT count(*), sum(orders) FROM all_asked;
+SELECT * FROM ddir.check('few_asked');
+SELECT * FROM ddir.check('all_asked');
+
 -- what is not maintained has no plan
 SELECT maintained, plan IS NULL AS no_plan, state_bytes IS NULL AS no_bytes
   FROM ddir.explain_query('SELECT random() FROM orders');
 
-DROP MATERIALIZED VIEW few, few_again, by_product, quoted;
+DROP MATERIALIZED VIEW few, few_again, by_product, quoted, few_asked, all_asked;
 DROP TABLE customers, orders, products;
 DROP FUNCTION masked;

@@ -14,7 +14,8 @@
  * the other side of the equality is the further column: the subquery is grouped
  * by t.k, and its domain (domain.c) is never computed.  The price is that the
  * subquery is computed for values that o.k does not have, so this is only done
- * where it cannot raise an error.
+ * where it cannot raise an error, and where the domain would not leave most of
+ * the groups out.
  *
  * An aggregate without GROUP BY has a row for each binding, of whatever rows
  * there are, perhaps none.  group.c adds the bindings to what it reduces.
@@ -33,6 +34,7 @@
 #include "rewrite/rewriteManip.h"
 
 #include "base/compat.h"
+#include "plan/estimate.h"
 #include "plan/lowering.h"
 #include "rows/program.h"
 
@@ -215,6 +217,34 @@ align(Query *query, List *pairs)
 	return true;
 }
 
+/* How many times as many groups there have to be as a domain has rows. */
+#define DOMAIN_PAYS 4
+
+/*
+ * Are most of the groups of a subquery such that no row around it asks for them?
+ * Changes of these would be computed, and they kept, for nothing.
+ */
+static bool
+few_are_asked(DdirLevel *level, DdirFrom *from, const Query *query, const DdirBound *bound)
+{
+	List	   *outer = outer_exprs(bound->pairs);
+	DdirInput  *input = ddir_from_single(level, outer);
+	DdirRel    *asked;
+	int			ncarried = list_length(outer);
+	int			natts = bound->rel->type->natts;
+
+	if (!ddir_query_is_grouped(query) || outer == NIL ||
+		input == NULL || !list_member_ptr(from->inputs, input))
+		return false;
+	ddir_from_settle(level, from);
+	asked = ddir_rel_map(input->rel, NIL,
+						 (List *) ddir_from_resolve_single(level, (Expr *) outer, input));
+	ddir_estimate(asked, level->run->checked.owner);
+	ddir_estimate(bound->rel, level->run->checked.owner);
+	return DOMAIN_PAYS * ddir_estimate_distinct(asked, bms_add_range(NULL, 1, ncarried)) <=
+		ddir_estimate_distinct(bound->rel, bms_add_range(NULL, natts - ncarried + 1, natts));
+}
+
 static bool
 bound_by_pairs(DdirLevel *level, DdirFrom *from, Query *query, DdirLevelKind kind,
 			   DdirBound *bound)
@@ -251,6 +281,11 @@ bound_by_pairs(DdirLevel *level, DdirFrom *from, Query *query, DdirLevelKind kin
 	ddir_query_carry(level->run, query, inner, eqops, bindings);
 	bound->rel = ddir_lower_query(level->run, level, query, kind);
 	bound->pairs = c.pairs;
+	if (few_are_asked(level, from, query, bound))
+	{
+		bound->pairs = NIL;
+		return false;
+	}
 	return true;
 }
 

@@ -92,6 +92,19 @@ origin_varno(Estimate *e, int input, const DdirRel *scan)
 	return list_length(e->origins);
 }
 
+/* Of the operands of a union the largest stands for all. */
+static const DdirRel *
+largest_input(const DdirRel *rel)
+{
+	const DdirRel *largest = NULL;
+
+	for (int i = 0; i < rel->ninputs; i++)
+		if (rel->input[i]->kind != DDIR_REL_NEGATE &&
+			(largest == NULL || rel->input[i]->rows > largest->rows))
+			largest = rel->input[i];
+	return largest;
+}
+
 /* The scan that column *a of rel comes from as it stands, and which one it is there. */
 static const DdirRel *
 plain_column(const DdirRel *rel, AttrNumber *a)
@@ -126,6 +139,11 @@ plain_column(const DdirRel *rel, AttrNumber *a)
 			case DDIR_REL_TOPK:
 			case DDIR_REL_VALID:
 				rel = rel->input[0];
+				continue;
+			case DDIR_REL_UNION:
+				rel = largest_input(rel);
+				if (rel == NULL)
+					return NULL;
 				continue;
 			case DDIR_REL_WINDOW:
 				rel = rel->input[0];
