@@ -43,6 +43,23 @@ ddir_cursor_open(DdirCursor *c, const DdirSpine *s, const uint64_t *t, bool stri
 }
 
 void
+ddir_cursor_copy(DdirCursor *to, const DdirCursor *from)
+{
+	int			n = from->nbatches;
+
+	to->nbatches = n;
+	to->coords = from->coords;
+	to->strict = from->strict;
+	to->t = from->t;
+	memcpy(to->batch, from->batch, n * sizeof(from->batch[0]));
+	memcpy(to->whole, from->whole, n * sizeof(from->whole[0]));
+	memcpy(to->pos, from->pos, n * sizeof(from->pos[0]));
+	memcpy(to->end, from->end, n * sizeof(from->end[0]));
+	to->nlive = from->nlive;
+	memcpy(to->live, from->live, from->nlive * sizeof(from->live[0]));
+}
+
+void
 ddir_cursor_seek(DdirCursor *c, uint64_t hash, const void *key, uint32_t keylen)
 {
 	c->nlive = 0;

@@ -246,12 +246,11 @@ extern DdirNode *ddir_partition_create(DdirGraph *g, const char *label, DdirNode
  * arrangement, in the order of its vals.  Vals begin with bytes that order them;
  * rows that have these in common are peers.
  *
- * The rows are walked along, peers at a time.  A function may have other
- * *places* go along, each to where it needs it: a place is between two rows of
- * the key, begins in front of all, goes forward only, and must go where the rows
- * alone send it, no further in front of later rows than in front of earlier ones.
- * From places and what they passed a function keeps a *state*, which
- * can be saved and gone on from.
+ * The rows are walked along, peers at a time, and other places (DdirSpot) go along
+ * with them, as many as a function needs.  A place is between two rows of
+ * the key; it begins in front of all, and goes forward only, to where the peers and the
+ * rows that it passes send it.  A function can keep a *state* of what was passed
+ * so far, which can be saved and gone on from.
  */
 typedef struct DdirSpot
 {
@@ -309,6 +308,9 @@ typedef struct DdirOrderedFns
 /* The row that a place is at; false: it is behind all. */
 extern bool ddir_spot_peek(DdirSpot *place, DdirRef *row);
 extern void ddir_spot_pass(DdirSpot *place);	/* that row */
+
+/* Another place, where the first one is. */
+extern void ddir_spot_copy(DdirSpot *to, const DdirSpot *from);
 
 /* The group of peers of the row that the place is at, see "groups". */
 extern int64_t ddir_spot_group(const DdirSpot *place);

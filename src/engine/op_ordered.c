@@ -170,6 +170,13 @@ ddir_spot_pass(DdirSpot *place)
 	place->left--;
 }
 
+void
+ddir_spot_copy(DdirSpot *to, const DdirSpot *from)
+{
+	memcpy(to, from, offsetof(DdirSpot, cursor));
+	ddir_cursor_copy(&to->cursor, &from->cursor);
+}
+
 /* In front of all rows; with no cursor there are none. */
 static void
 place_start(DdirSpot *place, const DdirCursor *cursor)
@@ -181,7 +188,7 @@ place_start(DdirSpot *place, const DdirCursor *cursor)
 	place->left = 0;
 	place->ended = cursor == NULL;
 	if (cursor)
-		place->cursor = *cursor;
+		ddir_cursor_copy(&place->cursor, cursor);
 }
 
 /* Behind so many copies of this row, all but "left" of them. */

@@ -99,6 +99,9 @@ typedef struct DdirCursor
 
 extern void ddir_cursor_open(DdirCursor *c, const DdirSpine *s, const uint64_t *t, bool strict);
 
+/* what is in use of it alone is copied */
+extern void ddir_cursor_copy(DdirCursor *to, const DdirCursor *from);
+
 /* position on a key; rows follow from next */
 extern void ddir_cursor_seek(DdirCursor *c, uint64_t hash, const void *key, uint32_t keylen);
 

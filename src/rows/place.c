@@ -559,7 +559,7 @@ extreme_result(const Run *run, const PlaceFunc *f, Datum *value)
 		kept = *(Kept *) state_at(run->state, f->at);
 	else
 	{
-		at = *head_of(run);
+		ddir_spot_copy(&at, head_of(run));
 		while (at.rows < tail->rows && ddir_spot_peek(&at, &val))
 		{
 			int64		row = at.rows;

@@ -296,6 +296,34 @@ bag_check(const Bag *bag)
 	bag_check_variance(bag, n, &sum, &squares);
 }
 
+/* Bytes say what was added, not how; what is loaded from them goes on. */
+static void
+bag_through_bytes(Bag *bag, DdirArena *arena)
+{
+	Bag			fresh = {0};
+	DdirBytes	bytes = {arena};
+	DdirBytes	same = {arena};
+	const uint8_t *from;
+
+	for (int i = 0; i < bag->n; i++)
+		bag_add(&fresh, arena, bag->x[i], bag->times[i]);
+	ddir_superacc_save(&bag->sum, &bytes);
+	ddir_superacc_save(&bag->squares, &bytes);
+	ddir_superacc_save(&fresh.sum, &same);
+	ddir_superacc_save(&fresh.squares, &same);
+	CHECK(bytes.len == same.len && memcmp(bytes.p, same.p, same.len) == 0);
+	ddir_superacc_free(&bag->sum);
+	ddir_superacc_free(&bag->squares);
+	from = bytes.p;
+	ddir_superacc_load(&bag->sum, arena, &from);
+	ddir_superacc_load(&bag->squares, arena, &from);
+	CHECK(from == bytes.p + bytes.len);
+	ddir_superacc_free(&fresh.sum);
+	ddir_superacc_free(&fresh.squares);
+	ddir_free(bytes.p);
+	ddir_free(same.p);
+}
+
 /* Numbers of all sorts: any bits, or near each other, or few digits. */
 static double
 some_double(int sort)
@@ -342,6 +370,8 @@ random_bags(DdirArena *root)
 			else
 				bag_add(&bag, root, some_double(sort == 6 ? (int) unit_below(6) : sort),
 						unit_chance(1, 8) ? 1 + unit_below(1000000) : 1);
+			if (unit_chance(1, 10))
+				bag_through_bytes(&bag, root);
 			if (unit_chance(1, 10))
 				bag_check(&bag);
 		}
@@ -402,6 +432,7 @@ many_times(DdirArena *root)
 			Bag			bag = {0};
 
 			bag_add(&bag, root, some_double(k), times[i]);
+			bag_through_bytes(&bag, root);
 			bag_check(&bag);
 			ddir_superacc_add(&bag.sum, root, bag.x[0], INT64_MIN);
 			ddir_superacc_add(&bag.sum, root, bag.x[0], INT64_MAX);
