@@ -18,6 +18,9 @@ OBJS = $(LOCAL) $(CORE)
 REGRESS ?= $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
 REGRESS_OPTS = --temp-instance=tmp_check_sql $(MODULE_OPTS) --encoding=UTF8 --no-locale
 
+# a statement that waits for what a failed one should have set up ends, too
+export PGOPTIONS ?= -c statement_timeout=3min
+
 PG_CPPFLAGS = -I$(top)/src $(MODULE_FLAGS) \
 	'-DPGDLLEXPORT=__attribute__((visibility("default")))'
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter \

@@ -16,6 +16,9 @@ CREATE PROCEDURE tell(what text, rel regclass DEFAULT NULL, used int[] DEFAULT N
 LANGUAGE plpgsql AS $$
 DECLARE order_id int; said text;
 BEGIN
+  IF EXISTS (SELECT FROM orders WHERE answer = 'no answer') THEN
+    RAISE EXCEPTION 'the worker does not answer';
+  END IF;
   INSERT INTO orders (what, rel, used, arg) VALUES (what, rel, used, arg) RETURNING id INTO order_id;
   COMMIT;
   FOR i IN 1..6000 LOOP
@@ -23,8 +26,11 @@ BEGIN
     EXIT WHEN said IS NOT NULL;
     PERFORM pg_sleep(0.01);
   END LOOP;
-  IF said IS DISTINCT FROM 'synced' THEN
-    RAISE INFO '%', coalesce(said, 'no answer');
+  IF said IS NULL THEN
+    UPDATE orders SET answer = 'no answer' WHERE id = order_id RETURNING answer INTO said;
+  END IF;
+  IF said <> 'synced' THEN
+    RAISE INFO '%', said;
   END IF;
 END $$;
 -- all that was committed before is in "decoded"; trays are numbered from 1 again
