@@ -96,21 +96,27 @@ ddir_trays_close(DdirTrays *t, uint64_t lsn, uint32_t xid, int64_t commit_time)
 }
 
 const DdirTray *
-ddir_trays_find(const DdirTrays *t, uint64_t number)
+ddir_tray_find(const DdirTray *tray, uint32_t n, uint64_t number)
 {
 	uint32_t	lo = 0;
-	uint32_t	hi = t->ntrays;
+	uint32_t	hi = n;
 
 	while (lo < hi)
 	{
 		uint32_t	mid = lo + (hi - lo) / 2;
 
-		if (t->tray[mid].number < number)
+		if (tray[mid].number < number)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < t->ntrays && t->tray[lo].number == number ? &t->tray[lo] : NULL;
+	return lo < n && tray[lo].number == number ? &tray[lo] : NULL;
+}
+
+const DdirTray *
+ddir_trays_find(const DdirTrays *t, uint64_t number)
+{
+	return ddir_tray_find(t->tray, t->ntrays, number);
 }
 
 size_t

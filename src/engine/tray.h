@@ -81,6 +81,9 @@ extern void ddir_trays_event(DdirTrays *t, uint32_t source, DdirTrayEventKind ki
 
 /* close the open tray and number it; an empty one takes no number */
 extern void ddir_trays_close(DdirTrays *t, uint64_t lsn, uint32_t xid, int64_t commit_time);
+
+/* that of a number, or NULL; among so many in their order */
+extern const DdirTray *ddir_tray_find(const DdirTray *tray, uint32_t n, uint64_t number);
 extern const DdirTray *ddir_trays_find(const DdirTrays *t, uint64_t number);
 extern size_t ddir_trays_bytes(const DdirTrays *t);
 

@@ -5,7 +5,8 @@
  *
  *	maintainer.c	start, the loop, waiting, leaving
  *	views.c			which views there are, by the catalog; dropping, suspending
- *	hydrate.c		filling the dataflows of views, from scan to reconciliation
+ *	hydrate.c		filling the dataflows of views, from scan to reconciliation;
+ *					with its parts, hydrate.h
  *	step.c			trays through the graph and into the views, in a transaction
  *	answer.c		what sessions ask
  *
@@ -141,6 +142,9 @@ extern void ddir_views_watch(DdirMaintainer *m);	/* install invalidation
 extern void ddir_views_look(DdirMaintainer *m); /* compare with the catalog */
 extern DdirMaintained *ddir_views_find(DdirMaintainer *m, Oid view);
 
+/* the views that v itself reads; a list of this turn */
+extern List *ddir_views_upstream(DdirMaintainer *m, const DdirMaintained *v);
+
 /* v and all that read it are to be hydrated (again) */
 extern void ddir_views_rehydrate(DdirMaintainer *m, DdirMaintained *v, const char *reason);
 extern void ddir_views_rehydrate_readers(DdirMaintainer *m, Oid relid, const char *reason);
@@ -163,12 +167,14 @@ extern void ddir_views_track(DdirMaintainer *m);
 extern void ddir_views_joined(DdirMaintainer *m, List *joined);
 
 /* hydrate.c */
+/* one bounded piece of work */
 extern void ddir_hydrate_advance(DdirMaintainer *m);
-extern void ddir_hydrate_keep(DdirMaintainer *m);	/* set aside this turn's
-													 * trays */
 extern void ddir_hydrate_cancel(DdirMaintainer *m, const char *reason);
 extern bool ddir_hydrate_concerns(const DdirMaintainer *m, const DdirMaintained *v);
 extern long ddir_hydrate_patience_ms(const DdirMaintainer *m);	/* -1: until woken */
+
+/* hydratesources.c: set this turn's trays aside, as far as they concern it */
+extern void ddir_hydrate_keep(DdirMaintainer *m);
 
 /* step.c */
 extern bool ddir_step_due(const DdirMaintainer *m);

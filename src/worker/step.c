@@ -136,7 +136,7 @@ handle_events(DdirMaintainer *m)
 		DdirTrayEvent *e = &m->trays.event[i];
 		ListCell   *lc;
 
-		/* a hydration looks at events itself (hydrate.c) */
+		/* a hydration looks at events itself (hydratesources.c) */
 		foreach(lc, m->views)
 		{
 			DdirMaintained *v = lfirst(lc);
@@ -157,18 +157,11 @@ note_newest(DdirMaintainer *m, Oid relid, XLogRecPtr lsn)
 		DdirMaintained *v = lfirst(lc);
 		ListCell   *cell;
 
-		if (v->lowered == NULL)
-			continue;
-		foreach(cell, v->lowered->sources)
-		{
-			DdirMaintained *u;
-
-			/* views come after those they read, whose newest are known */
-			if (lfirst_oid(cell) == relid)
-				v->newest = Max(v->newest, lsn);
-			else if ((u = ddir_views_find(m, lfirst_oid(cell))) != NULL)
-				v->newest = Max(v->newest, u->newest);
-		}
+		if (v->lowered && list_member_oid(v->lowered->sources, relid))
+			v->newest = Max(v->newest, lsn);
+		/* views come after those they read, whose newest are known */
+		foreach(cell, ddir_views_upstream(m, v))
+			v->newest = Max(v->newest, ((DdirMaintained *) lfirst(cell))->newest);
 	}
 }
 

@@ -155,50 +155,138 @@ ddir_views_watch(DdirMaintainer *m)
 }
 
 /*
- * Shared state
+ * Who reads what
  */
+
+DdirMaintained *
+ddir_views_find(DdirMaintainer *m, Oid view)
+{
+	ListCell   *lc;
+
+	foreach(lc, m->views)
+	{
+		DdirMaintained *v = lfirst(lc);
+
+		if (v->view == view)
+			return v;
+	}
+	return NULL;
+}
+
+List *
+ddir_views_upstream(DdirMaintainer *m, const DdirMaintained *v)
+{
+	MemoryContext old = MemoryContextSwitchTo(m->scratch);
+	List	   *upstream = NIL;
+	ListCell   *lc;
+
+	if (v->lowered)
+		foreach(lc, v->lowered->sources)
+	{
+		DdirMaintained *u = ddir_views_find(m, lfirst_oid(lc));
+
+		if (u)
+			upstream = lappend(upstream, u);
+	}
+	MemoryContextSwitchTo(old);
+	return upstream;
+}
 
 /* The view and those that it reads, directly or not, each once. */
 static List *
-with_read(DdirMaintainer *m, DdirMaintained *v)
+with_upstream(DdirMaintainer *m, DdirMaintained *v)
 {
+	MemoryContext old = MemoryContextSwitchTo(m->scratch);
 	List	   *list = list_make1(v);
 
 	/* it grows while it is walked */
 	for (int i = 0; i < list_length(list); i++)
-	{
-		DdirMaintained *r = list_nth(list, i);
-		ListCell   *lc;
-
-		if (r->lowered == NULL)
-			continue;
-		foreach(lc, r->lowered->sources)
-		{
-			DdirMaintained *u = ddir_views_find(m, lfirst_oid(lc));
-
-			if (u)
-				list = list_append_unique_ptr(list, u);
-		}
-	}
+		list = list_concat_unique_ptr(list, ddir_views_upstream(m, list_nth(list, i)));
+	MemoryContextSwitchTo(old);
 	return list;
 }
+
+static bool
+reads(const DdirMaintained *v, Oid relid)
+{
+	return v->lowered && list_member_oid(v->lowered->sources, relid);
+}
+
+/* Or a partition of what it reads? */
+static bool
+reads_rows_of(const DdirMaintained *v, Oid relid)
+{
+	return reads(v, relid) ||
+		(v->lowered && list_member_oid(v->lowered->partitions, relid));
+}
+
+/* Is its query written over that plain view? */
+static bool
+is_written_over(const DdirMaintained *v, Oid relid)
+{
+	return v->lowered && list_member_oid(v->lowered->views, relid);
+}
+
+/* Is that the relation of a composite type in the view's rows? */
+static bool
+uses_type_of(const DdirMaintained *v, Oid relid)
+{
+	ListCell   *lc;
+
+	if (v->lowered == NULL || v->lowered->types == NIL)
+		return false;
+	foreach(lc, v->lowered->types)
+		if (get_typ_typrelid(lfirst_oid(lc)) == relid)
+		return true;
+	return false;
+}
+
+static List *
+add_with_readers(DdirMaintainer *m, DdirMaintained *v, List *list)
+{
+	ListCell   *lc;
+
+	if (list_member_ptr(list, v))
+		return list;
+	foreach(lc, m->views)
+	{
+		DdirMaintained *r = lfirst(lc);
+
+		if (r != v && reads(r, v->view))
+			list = add_with_readers(m, r, list);
+	}
+	return lappend(list, v);
+}
+
+/* The view and those that read it, directly or not, readers first. */
+static List *
+with_readers(DdirMaintainer *m, DdirMaintained *v)
+{
+	MemoryContext old = MemoryContextSwitchTo(m->scratch);
+	List	   *list = add_with_readers(m, v, NIL);
+
+	MemoryContextSwitchTo(old);
+	return list;
+}
+
+/*
+ * Shared state
+ */
 
 /* Itself or through a view that it reads. */
 static bool
 reads_clock(DdirMaintainer *m, DdirMaintained *v)
 {
-	List	   *list = with_read(m, v);
-	bool		found = false;
 	ListCell   *lc;
 
-	foreach(lc, list)
+	foreach(lc, with_upstream(m, v))
 	{
 		DdirMaintained *u = lfirst(lc);
 
-		found = found || (u->lowered && u->lowered->reads_clock);
+		if (u->lowered && u->lowered->reads_clock)
+			return true;
 	}
-	list_free(list);
-	return found;
+	return false;
 }
 
 void
@@ -245,57 +333,10 @@ ddir_views_state(DdirMaintainer *m, DdirMaintained *v, DdirViewState state, cons
 	ddir_views_publish(m, v);
 }
 
-DdirMaintained *
-ddir_views_find(DdirMaintainer *m, Oid view)
-{
-	ListCell   *lc;
+/*
+ * Hydrating and suspending
+ */
 
-	foreach(lc, m->views)
-	{
-		DdirMaintained *v = lfirst(lc);
-
-		if (v->view == view)
-			return v;
-	}
-	return NULL;
-}
-
-static bool
-reads(const DdirMaintained *v, Oid relid)
-{
-	return v->lowered && list_member_oid(v->lowered->sources, relid);
-}
-
-/* Or a partition of what it reads? */
-static bool
-reads_rows_of(const DdirMaintained *v, Oid relid)
-{
-	return reads(v, relid) ||
-		(v->lowered && list_member_oid(v->lowered->partitions, relid));
-}
-
-/* Is its query written over that plain view? */
-static bool
-is_written_over(const DdirMaintained *v, Oid relid)
-{
-	return v->lowered && list_member_oid(v->lowered->views, relid);
-}
-
-/* Is that the relation of a composite type in the view's rows? */
-static bool
-uses_type_of(const DdirMaintained *v, Oid relid)
-{
-	ListCell   *lc;
-
-	if (v->lowered == NULL || v->lowered->types == NIL)
-		return false;
-	foreach(lc, v->lowered->types)
-		if (get_typ_typrelid(lfirst_oid(lc)) == relid)
-		return true;
-	return false;
-}
-
-/* Take a view out of the graph; those that read it have been before. */
 void
 ddir_views_drop_flow(DdirMaintainer *m, DdirMaintained *v)
 {
@@ -306,53 +347,34 @@ ddir_views_drop_flow(DdirMaintainer *m, DdirMaintained *v)
 	v->flow = NULL;
 }
 
-/*
- * Hydrating and suspending
- */
-
-/* v and the views that read it, readers first. */
-static List *
-with_readers(DdirMaintainer *m, DdirMaintained *v, List *list)
+/* Nothing is computed for it any more; as above, those that read it come first. */
+static void
+stop(DdirMaintainer *m, DdirMaintained *v, const char *reason)
 {
-	ListCell   *lc;
-
-	if (list_member_ptr(list, v))
-		return list;
-	foreach(lc, m->views)
-	{
-		DdirMaintained *r = lfirst(lc);
-
-		if (r != v && reads(r, v->view))
-			list = with_readers(m, r, list);
-	}
-	return lappend(list, v);
+	if (ddir_hydrate_concerns(m, v))
+		ddir_hydrate_cancel(m, reason);
+	ddir_views_drop_flow(m, v);
+	if (v->target)
+		ddir_target_destroy(v->target);
+	v->target = NULL;
+	v->wanting = false;
+	v->reconcile = false;
 }
 
 void
 ddir_views_rehydrate(DdirMaintainer *m, DdirMaintained *v, const char *reason)
 {
-	MemoryContext old = MemoryContextSwitchTo(m->scratch);
-	List	   *list = with_readers(m, v, NIL);
 	ListCell   *lc;
 
-	MemoryContextSwitchTo(old);
-	if (ddir_hydrate_concerns(m, v))
-		ddir_hydrate_cancel(m, reason);
-	foreach(lc, list)
+	foreach(lc, with_readers(m, v))
 	{
 		DdirMaintained *r = lfirst(lc);
 
 		if (r->lowered == NULL || (r->state == DDIR_VIEW_SUSPENDED && !r->blocked && r != v))
 			continue;
-		if (ddir_hydrate_concerns(m, r))
-			ddir_hydrate_cancel(m, reason);
-		ddir_views_drop_flow(m, r);
-		if (r->target)
-			ddir_target_destroy(r->target);
-		r->target = NULL;
+		stop(m, r, reason);
 		r->wanting = true;
 		r->blocked = r->uncaptured = false;
-		r->reconcile = false;
 		/* should it then be held, nobody knows what position its rows are of */
 		if (r->state != DDIR_VIEW_HYDRATING)
 			r->frontier = InvalidXLogRecPtr;
@@ -382,24 +404,15 @@ void
 ddir_views_suspend(DdirMaintainer *m, DdirMaintained *v, int sqlstate, const char *message,
 				   const char *reason)
 {
-	MemoryContext old = MemoryContextSwitchTo(m->scratch);
-	List	   *list = with_readers(m, v, NIL);
 	ListCell   *lc;
 
-	MemoryContextSwitchTo(old);
-	foreach(lc, list)
+	foreach(lc, with_readers(m, v))
 	{
 		DdirMaintained *r = lfirst(lc);
 
 		if (r != v && r->state == DDIR_VIEW_SUSPENDED)
 			continue;
-		if (ddir_hydrate_concerns(m, r))
-			ddir_hydrate_cancel(m, reason);
-		ddir_views_drop_flow(m, r);
-		if (r->target)
-			ddir_target_destroy(r->target);
-		r->target = NULL;
-		r->wanting = false;
+		stop(m, r, reason);
 		r->blocked = r != v;
 		r->sqlstate = sqlstate;
 		strlcpy(r->message, message, sizeof(r->message));
@@ -449,11 +462,7 @@ forget(DdirMaintainer *m, DdirMaintained *v)
 {
 	DdirViewSlot *slot;
 
-	if (ddir_hydrate_concerns(m, v))
-		ddir_hydrate_cancel(m, "a view of the set was dropped");
-	ddir_views_drop_flow(m, v);
-	if (v->target)
-		ddir_target_destroy(v->target);
+	stop(m, v, "a view of the set was dropped");
 	if (v->lagging)
 		ddir_lagging_clear(v->view);
 
@@ -539,14 +548,12 @@ new_view(DdirMaintainer *m, Oid view)
 static bool
 reads_itself(DdirMaintainer *m, DdirMaintained *v)
 {
-	List	   *list = with_read(m, v);
-	bool		found = false;
 	ListCell   *lc;
 
-	foreach(lc, list)
-		found = found || reads(lfirst(lc), v->view);
-	list_free(list);
-	return found;
+	foreach(lc, with_upstream(m, v))
+		if (reads(lfirst(lc), v->view))
+		return true;
+	return false;
 }
 
 /* Its definition could not be read now. */
@@ -698,13 +705,11 @@ set_depths(DdirMaintainer *m)
 			DdirMaintained *v = lfirst(lc);
 			ListCell   *cell;
 
-			if (v->lowered == NULL)
-				continue;
-			foreach(cell, v->lowered->sources)
+			foreach(cell, ddir_views_upstream(m, v))
 			{
-				DdirMaintained *u = ddir_views_find(m, lfirst_oid(cell));
+				DdirMaintained *u = lfirst(cell);
 
-				if (u == NULL || u->depth < v->depth)
+				if (u->depth < v->depth)
 					continue;
 				v->depth = u->depth + 1;
 				changed = true;
@@ -764,12 +769,8 @@ unblock(DdirMaintainer *m)
 
 		if (!v->blocked || v->lowered == NULL)
 			continue;
-		foreach(cell, v->lowered->sources)
-		{
-			DdirMaintained *u = ddir_views_find(m, lfirst_oid(cell));
-
-			well = well && (u == NULL || u->state != DDIR_VIEW_SUSPENDED);
-		}
+		foreach(cell, ddir_views_upstream(m, v))
+			well = well && ((DdirMaintained *) lfirst(cell))->state != DDIR_VIEW_SUSPENDED;
 		if (well)
 			ddir_views_rehydrate(m, v, "the views it reads are maintained again");
 	}
@@ -789,7 +790,7 @@ block(DdirMaintainer *m)
 
 		if (u->state != DDIR_VIEW_SUSPENDED || u->blocked)
 			continue;
-		foreach(cell, with_readers(m, u, NIL))
+		foreach(cell, with_readers(m, u))
 			any = any || ((DdirMaintained *) lfirst(cell))->state != DDIR_VIEW_SUSPENDED;
 		if (any)
 			ddir_views_suspend(m, u, u->sqlstate, pstrdup(u->message), pstrdup(u->reason));
@@ -812,13 +813,8 @@ publish_unlooked(DdirMaintainer *m)
 		DdirViewSlot *slot = ddir_shared_view(m->dbid, v->view, false);
 		ListCell   *cell;
 
-		if (v->lowered)
-			foreach(cell, v->lowered->sources)
-		{
-			DdirMaintained *u = ddir_views_find(m, lfirst_oid(cell));
-
-			v->unlooked = v->unlooked || (u && u->unlooked);
-		}
+		foreach(cell, ddir_views_upstream(m, v))
+			v->unlooked = v->unlooked || ((DdirMaintained *) lfirst(cell))->unlooked;
 		if (slot)
 			slot->unlooked = v->unlooked;
 	}
