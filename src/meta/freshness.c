@@ -236,9 +236,11 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 	XLogRecPtr	all = db ? pg_atomic_read_u64(&db->frontier) : InvalidXLogRecPtr;
 	const DdirTrouble *trouble = trouble_of(db);
 	TimestampTz due;
+	bool		on_time;
 
 	pg_read_barrier();			/* it was written before the frontier */
 	due = db ? (TimestampTz) pg_atomic_read_u64(&db->due) : 0;
+	on_time = slot == NULL || !slot->clocked || due > out->instant;
 	out->view = view;
 	out->result = DDIR_FRESHNESS_TIMEOUT;
 	out->state = slot ? slot->state : DDIR_VIEW_HYDRATING;
@@ -274,14 +276,15 @@ look_at_view(DdirDatabaseSlot *db, Oid view, bool only_live, DdirFreshness *out)
 	}
 	else if (out->frontier >= out->target && out->state != DDIR_VIEW_SUSPENDED &&
 			 out->state != DDIR_VIEW_HYDRATING &&
-			 (!slot->clocked || (out->state == DDIR_VIEW_LIVE && due > out->instant)))
+			 (!slot->clocked || (out->state == DDIR_VIEW_LIVE && on_time)))
 	{
 		out->result = DDIR_FRESHNESS_REACHED;
 		return true;
 	}
 	else if (db != NULL && db->pid != 0 && all >= out->target)
 	{
-		if (out->state == DDIR_VIEW_ERROR)
+		/* one that time takes away is no answer before that time has come */
+		if (out->state == DDIR_VIEW_ERROR && on_time)
 			out->result = DDIR_FRESHNESS_ERROR;
 		else if (out->state == DDIR_VIEW_SUSPENDED)
 			out->result = DDIR_FRESHNESS_SUSPENDED;

@@ -440,7 +440,6 @@ ddir_step_ended(DdirMaintainer *m, bool committed)
 	{
 		m->position = Max(m->position, m->reaching);
 		m->clock_stored = m->clock;
-		ddir_step_publish_due(m);
 	}
 	foreach(lc, m->views)
 	{
@@ -465,7 +464,11 @@ ddir_step_ended(DdirMaintainer *m, bool committed)
 		v->lag_noted = false;
 	}
 	if (committed)
+	{
 		count_rows(m);
+		/* whoever waits for what was due looks at the views' states then */
+		ddir_step_publish_due(m);
+	}
 	foreach(lc, m->views)
 		((DdirMaintained *) lfirst(lc))->rows_written = 0;
 }
