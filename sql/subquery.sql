@@ -239,13 +239,14 @@ CALL ask();
 \i test/sql/check_all.sql
 INSERT INTO lb VALUES (7, 0);
 CALL ask();
--- the server looks rows up otherwise, and fails, where EXISTS is a condition
-SELECT v.view, c.* FROM ddir.views AS v, ddir.check(v.view) AS c WHERE v.view::text NOT LIKE '%exists' ORDER BY 1, 2, 4;
+-- the server looks rows up otherwise, and fails, where EXISTS is a condition, and from 17 on IN
+SELECT CASE WHEN current_setting('server_version_num')::int < 170000 THEN 'exists$' ELSE 'exists$|^w_(in|row_in|any|levels)$' END AS otherwise \gset
+SELECT v.view, c.* FROM ddir.views AS v, ddir.check(v.view) AS c WHERE v.view::text !~ :'otherwise' ORDER BY 1, 2, 4;
 INSERT INTO la VALUES (5, 7, 10);
 CALL ask();
 UPDATE la SET g = 3, x = 2 WHERE id = 5;
 CALL ask();
-SELECT v.view, c.* FROM ddir.views AS v, ddir.check(v.view) AS c WHERE v.view::text NOT LIKE '%exists' ORDER BY 1, 2, 4;
+SELECT v.view, c.* FROM ddir.views AS v, ddir.check(v.view) AS c WHERE v.view::text !~ :'otherwise' ORDER BY 1, 2, 4;
 INSERT INTO lb VALUES (10, 1);
 CALL ask();
 DELETE FROM lb WHERE k = 10;
