@@ -116,10 +116,29 @@ SELECT count(*), sum(orders) FROM all_asked;
 SELECT * FROM ddir.check('few_asked');
 SELECT * FROM ddir.check('all_asked');
 
+-- a value of the rows around that several subqueries are told: those are joined first, as they are few
+CREATE TABLE told (id int, k numeric);
+CREATE TABLE told_of (id int PRIMARY KEY, k int8, n int8);
+INSERT INTO told VALUES (1, 1), (2, 2.0), (2, 2.00), (3, 2), (4, NULL), (9, 9), (10, 9.0), (12, 12);
+INSERT INTO told_of VALUES (1, 1, 1), (2, 2, 4), (3, 3, 9), (4, 9, 1), (5, 9, 9), (9, NULL, 0), (12, 12, 12);
+UPDATE pg_class SET relpages = 1, reltuples = 300000 WHERE oid = 'told'::regclass;
+UPDATE pg_class SET relpages = 1, reltuples = 30000 WHERE oid = 'told_of'::regclass;
+CREATE MATERIALIZED VIEW all_told USING ddir AS
+	SELECT a.n, a.k FROM (SELECT t.k, o.n FROM told_of o JOIN told t ON o.k = t.k CROSS JOIN told_of) a
+	 WHERE a.n > (SELECT count(*) FROM told_of WHERE a.k = 2) AND EXISTS (SELECT FROM told WHERE told.id = a.n)
+	   AND (a.k IN (SELECT id FROM told_of WHERE n = 1) OR a.n > 8);
+SELECT ddir.wait();
+SELECT ddir.explain('all_told') ~ 'binary joins of 4' AS by_binary_joins;
+DELETE FROM told_of WHERE id IN (1, 3);
+UPDATE told SET k = k + 0.00 WHERE id < 10;
+SELECT ddir.wait();
+SELECT *, count(*) FROM all_told GROUP BY n, k ORDER BY n, k::text;
+SELECT * FROM ddir.check('all_told');
+
 -- what is not maintained has no plan
 SELECT maintained, plan IS NULL AS no_plan, state_bytes IS NULL AS no_bytes
   FROM ddir.explain_query('SELECT random() FROM orders');
 
-DROP MATERIALIZED VIEW few, few_again, by_product, quoted, few_asked, all_asked;
-DROP TABLE customers, orders, products;
+DROP MATERIALIZED VIEW few, few_again, by_product, quoted, few_asked, all_asked, all_told;
+DROP TABLE customers, orders, products, told, told_of;
 DROP FUNCTION masked;

@@ -473,7 +473,10 @@ make_equality(DdirJoinBuild *jb, int l, int r, Oid eqop, const Made *left, const
 	return eq;
 }
 
-/* All equalities whose sides come together here, and those links without one. */
+/*
+ * All equalities whose sides come together here, and those links without one.
+ * Equalities of images are their keys' very bytes, so one for a class will do.
+ */
 static List *
 equalities_here(DdirJoinBuild *jb, const Made *left, const Made *right)
 {
@@ -490,6 +493,8 @@ equalities_here(DdirJoinBuild *jb, const Made *left, const Made *right)
 
 		if (!(is_member_of(jb, l, left->inputs) && is_member_of(jb, r, right->inputs)) &&
 			!(is_member_of(jb, r, left->inputs) && is_member_of(jb, l, right->inputs)))
+			continue;
+		if (eq->eqop == DDIR_EQUALITY_IMAGE && bms_is_member(jb->member[l].cls, classes))
 			continue;
 		equalities = lappend(equalities, make_equality(jb, l, r, eq->eqop, left, right));
 		classes = bms_add_member(classes, jb->member[l].cls);
