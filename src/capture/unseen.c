@@ -76,7 +76,8 @@ ddir_unseen_init(DdirDecoder *d)
 	wait_for_commit_log();
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	d->earlier = MemoryContextAlloc(d->cxt, snapshot->xcnt * sizeof(TransactionId) + 1);
-	memcpy(d->earlier, snapshot->xip, snapshot->xcnt * sizeof(TransactionId));
+	if (snapshot->xcnt > 0)
+		memcpy(d->earlier, snapshot->xip, snapshot->xcnt * sizeof(TransactionId));
 	d->nearlier = snapshot->xcnt;
 	UnregisterSnapshot(snapshot);
 }
