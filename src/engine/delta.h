@@ -62,6 +62,14 @@ typedef struct DdirBytes
 
 extern void ddir_bytes_put(DdirBytes *to, const void *p, size_t len);
 
+/* Take what was put; "from" goes on to what is behind it. */
+static inline void
+ddir_bytes_take(const uint8_t **from, void *to, size_t len)
+{
+	memcpy(to, *from, len);
+	*from += len;
+}
+
 typedef struct DdirDeltas
 {
 	DdirArena  *arena;

@@ -118,13 +118,6 @@ ref_cmp(DdirRef a, DdirRef b)
 	return ddir_bytes_cmp(a.p, a.len, b.p, b.len);
 }
 
-static void
-take_bytes(const uint8_t **from, void *to, size_t len)
-{
-	memcpy(to, *from, len);
-	*from += len;
-}
-
 /* ----
  * Places
  * ----
@@ -232,10 +225,10 @@ place_load(DdirSpot *place, const uint8_t **from)
 	DdirRef		last;
 	int64_t		left;
 
-	take_bytes(from, &place->rows, sizeof(place->rows));
-	take_bytes(from, &place->groups, sizeof(place->groups));
-	take_bytes(from, &left, sizeof(left));
-	take_bytes(from, &last.len, sizeof(last.len));
+	ddir_bytes_take(from, &place->rows, sizeof(place->rows));
+	ddir_bytes_take(from, &place->groups, sizeof(place->groups));
+	ddir_bytes_take(from, &left, sizeof(left));
+	ddir_bytes_take(from, &last.len, sizeof(last.len));
 	last.p = *from;
 	*from += last.len;
 	if (!place->ended)

@@ -439,13 +439,6 @@ ddir_accum_drop(DdirAccumKind kind, void *accum)
  */
 
 static void
-take(const uint8_t **from, void *to, Size len)
-{
-	memcpy(to, *from, len);
-	*from += len;
-}
-
-static void
 save_specials(const DdirSpecials *s, DdirBytes *to)
 {
 	static const DdirSpecials none;
@@ -477,7 +470,7 @@ save_numeric(const DdirNumericAccum *accum, bool squares, DdirBytes *to)
 static void
 load_numeric(DdirNumericAccum *accum, bool squares, MemoryContext cxt, const uint8_t **from)
 {
-	take(from, &accum->count, sizeof(accum->count));
+	ddir_bytes_take(from, &accum->count, sizeof(accum->count));
 	load_specials(&accum->specials, cxt, from);
 	ddir_scales_load(&accum->scales, cxt, from);
 	ddir_decimal_load(&accum->sum, cxt, from);
@@ -498,7 +491,7 @@ save_float(const DdirFloatAccum *accum, bool squares, DdirBytes *to)
 static void
 load_float(DdirFloatAccum *accum, bool squares, MemoryContext cxt, const uint8_t **from)
 {
-	take(from, &accum->count, sizeof(accum->count));
+	ddir_bytes_take(from, &accum->count, sizeof(accum->count));
 	load_specials(&accum->specials, cxt, from);
 	ddir_superacc_load(&accum->sum, ddir_arena_of(cxt), from);
 	if (squares)
@@ -554,11 +547,11 @@ ddir_accum_load(DdirAccumKind kind, void *accum, MemoryContext cxt, const uint8_
 			break;
 		case DDIR_ACCUM_INTERVAL:
 			load_specials(&s, cxt, from);
-			take(from, accum, sizeof(DdirIntervalAccum));
+			ddir_bytes_take(from, accum, sizeof(DdirIntervalAccum));
 			((DdirIntervalAccum *) accum)->specials = s;
 			break;
 		default:
-			take(from, accum, ddir_accum_size(kind));
+			ddir_bytes_take(from, accum, ddir_accum_size(kind));
 			break;
 	}
 }

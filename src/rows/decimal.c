@@ -331,13 +331,6 @@ ddir_decimal_int64(const DdirDecimal *sum, int scale, int64 *out)
  * ----
  */
 
-static void
-take(const uint8_t **from, void *to, Size len)
-{
-	memcpy(to, *from, len);
-	*from += len;
-}
-
 void
 ddir_decimal_save(const DdirDecimal *sum, DdirBytes *to)
 {
@@ -357,7 +350,7 @@ ddir_decimal_load(DdirDecimal *sum, MemoryContext cxt, const uint8_t **from)
 {
 	int32		head[3];
 
-	take(from, head, sizeof(head));
+	ddir_bytes_take(from, head, sizeof(head));
 	if (head[2] == 0)
 		return;
 	add_times(sum, cxt, *from, head[2], head[1], head[0] != 0, 1);
@@ -399,12 +392,12 @@ ddir_scales_load(DdirScales *scales, MemoryContext cxt, const uint8_t **from)
 {
 	int32		n;
 
-	take(from, &n, sizeof(n));
+	ddir_bytes_take(from, &n, sizeof(n));
 	for (int i = 0; i < n; i++)
 	{
 		DdirScaleCount one;
 
-		take(from, &one, sizeof(one));
+		ddir_bytes_take(from, &one, sizeof(one));
 		ddir_scales_add(scales, cxt, one.scale, one.count);
 	}
 }

@@ -240,3 +240,28 @@ ddir_act_back(const DdirActing *before)
 {
 	SetUserIdAndSecContext(before->userid, before->sec_context);
 }
+
+typedef struct PushError
+{
+	DdirDeltas *err;
+	int			sqlstate;
+	const char *message;
+	int64		diff;
+} PushError;
+
+static void
+push_error(void *arg)
+{
+	PushError  *e = arg;
+
+	ddir_error_row_push(e->err, e->sqlstate, e->message, NULL, e->diff, 0);
+}
+
+bool
+ddir_error_row_try_push(DdirDeltas *err, int sqlstate, const char *message, int64 diff)
+{
+	PushError	push = {err, sqlstate, message, diff};
+	char	   *ignored;
+
+	return ddir_guard(push_error, &push, false, &ignored) == 0;
+}

@@ -823,31 +823,12 @@ run_guarded(void *arg)
 	}
 }
 
-typedef struct PushError
-{
-	DdirDeltas *err;
-	int			sqlstate;
-	const char *message;
-	int64		diff;
-} PushError;
-
-static void
-push_error(void *arg)
-{
-	PushError  *e = arg;
-
-	ddir_error_row_push(e->err, e->sqlstate, e->message, NULL, e->diff, 0);
-}
-
 /* The current row fails.  False: so does the machinery. */
 static bool
 fail_row(Run *run, int sqlstate, const char *message, DdirDeltas *err)
 {
-	PushError	push = {err, sqlstate, message, run->diff};
-	char	   *ignored;
-
 	if (!ddir_sqlstate_is_row_error(sqlstate) ||
-		ddir_guard(push_error, &push, false, &ignored) != 0)
+		!ddir_error_row_try_push(err, sqlstate, message, run->diff))
 		return false;
 	if (run->moving)
 		run->state->failed = true;
@@ -927,20 +908,13 @@ save_kept(const PlaceFunc *f, const Kept *kept, DdirBytes *to)
 }
 
 static void
-take(const uint8 **from, void *to, Size len)
-{
-	memcpy(to, *from, len);
-	*from += len;
-}
-
-static void
 load_kept(const PlaceFunc *f, Kept *kept, const uint8 **from)
 {
 	char	   *p;
 	bool		isnull;
 
-	take(from, &kept->n, sizeof(kept->n));
-	take(from, &kept->isnull, sizeof(kept->isnull));
+	ddir_bytes_take(from, &kept->n, sizeof(kept->n));
+	ddir_bytes_take(from, &kept->isnull, sizeof(kept->isnull));
 	if (!is_kept(f, kept))
 		return;
 	p = (char *) *from;
@@ -986,9 +960,9 @@ load_guarded(void *arg)
 	if (s->from == NULL)
 		return;
 	MemoryContextSwitchTo(state->cxt);
-	take(&s->from, &state->rows, sizeof(state->rows));
-	take(&s->from, &state->groups, sizeof(state->groups));
-	take(&s->from, &state->failed, sizeof(state->failed));
+	ddir_bytes_take(&s->from, &state->rows, sizeof(state->rows));
+	ddir_bytes_take(&s->from, &state->groups, sizeof(state->groups));
+	ddir_bytes_take(&s->from, &state->failed, sizeof(state->failed));
 	for (int k = 0; k < p->nfuncs; k++)
 	{
 		const PlaceFunc *f = &p->func[k];

@@ -84,6 +84,10 @@ extern void ddir_error_row_push(DdirDeltas *err, int sqlstate, const char *messa
  */
 extern int	ddir_guard(void (*fn) (void *arg), void *arg, bool subxact, char **message);
 
+/* An error row pushed under the guard, of now and whole; false: that failed. */
+extern bool ddir_error_row_try_push(DdirDeltas *err, int sqlstate, const char *message,
+									int64 diff);
+
 /* raise again the last error that was not a row's */
 pg_noreturn extern void ddir_failure_rethrow(void);
 

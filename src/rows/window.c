@@ -402,22 +402,6 @@ run_guarded(void *arg)
 	ddir_act_back(&before);
 }
 
-typedef struct PushError
-{
-	DdirDeltas *err;
-	int			sqlstate;
-	const char *message;
-	int64		diff;
-} PushError;
-
-static void
-push_error(void *arg)
-{
-	PushError  *e = arg;
-
-	ddir_error_row_push(e->err, e->sqlstate, e->message, NULL, e->diff, 0);
-}
-
 /* Rows that were made before the error are taken back. */
 static void
 truncate_rows(DdirDeltas *d, uint32 n)
@@ -435,8 +419,6 @@ run_partitions(Run *run, DdirDeltas *err)
 	char	   *message;
 	int			sqlstate = ddir_guard(run_guarded, run, true, &message);
 	Run			half = *run;
-	PushError	push = {err, sqlstate, message, run->diff};
-	char	   *ignored;
 
 	MemoryContextReset(w->run_cxt);
 	if (sqlstate == 0)
@@ -445,7 +427,7 @@ run_partitions(Run *run, DdirDeltas *err)
 	if (!ddir_sqlstate_is_row_error(sqlstate))
 		return false;
 	if (run->n == 1)
-		return ddir_guard(push_error, &push, false, &ignored) == 0;
+		return ddir_error_row_try_push(err, sqlstate, message, run->diff);
 	half.n = run->n / 2;
 	if (!run_partitions(&half, err))
 		return false;
