@@ -123,6 +123,9 @@ CREATE MATERIALIZED VIEW w2 USING ddir AS SELECT a, max(c) AS c FROM wide GROUP 
 CREATE MATERIALIZED VIEW w3 USING ddir AS SELECT w.id, w.c, doc.kind FROM wide AS w JOIN doc ON doc.id = w.id;
 SELECT ddir.wait();
 SELECT key, columns, cardinality(views) AS views, rows FROM ddir.arrangements ORDER BY key;
+SELECT view, substring(line FROM '^.*?\d+ rows') AS held
+  FROM unnest('{w1,w2,w3}'::regclass[]) AS view, string_to_table(ddir.explain(view), E'\n') AS line
+ WHERE line LIKE 'arrangement%' ORDER BY view, line COLLATE "C";
 UPDATE wide SET a = a + 1, c = long(id, 101) WHERE id < 10;
 UPDATE wide SET b = NULL WHERE id < 5;
 UPDATE doc SET kind = 4 WHERE id = 10;

@@ -59,13 +59,13 @@ ddir_api_analyse(const char *viewname, const Query *query, Oid owner)
 static char *
 plan_text(const DdirRel *root)
 {
-	char	   *text = ddir_rel_text(root);
-	size_t		len = strlen(text);
+	char	   *shown = ddir_rel_text(root);
+	size_t		len = strlen(shown);
 
-	while (len > 0 && text[len - 1] == '\n')
+	while (len > 0 && shown[len - 1] == '\n')
 		len--;
-	text[		len] = '\0';
-	return text;
+	shown[len] = '\0';
+	return shown;
 }
 
 /* A line of what runs, or would: see base/request.h; -1: not known. */

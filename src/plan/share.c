@@ -564,11 +564,14 @@ ddir_share_arrange(DdirBuild *b, const DdirWanted *w, List **leftover)
 	{
 		if (list_member_ptr(a->flows, b->flow))
 			return a;
-		made = ddir_flow_note(b, 0, "arrangement", "%s", a->label);
-		made->sharing = "shared";
-		made->node = a->node;
-		made->rows = a->rows;
-		made->bytes = a->bytes;
+		if (!list_member_ptr(a->keepers, b->flow))
+		{
+			made = ddir_flow_note(b, 0, "arrangement", "%s", a->label);
+			made->sharing = "shared";
+			made->node = a->node;
+			made->rows = a->rows;
+			made->bytes = a->bytes;
+		}
 		hold_arranged(a, b->flow, &a->flows);
 		return a;
 	}
@@ -784,6 +787,42 @@ forget_unused(DdirShare *share)
 	}
 }
 
+/* The flow has let go of an arrangement, and has its rows in another one. */
+static void
+note_instead(DdirFlow *flow, const DdirArranged *gone, const DdirArranged *a)
+{
+	DdirMade   *there = NULL;
+	ListCell   *lc;
+
+	foreach(lc, flow->made)
+	{
+		DdirMade   *made = lfirst(lc);
+
+		if (made->node == a->node)
+			there = made;
+	}
+	foreach(lc, flow->made)
+	{
+		DdirMade   *made = lfirst(lc);
+
+		if (made->node != gone->node)
+			continue;
+		if (made->sharing && strcmp(made->sharing, "new") == 0)
+			flow->state_bytes -= made->bytes;
+		if (there)
+		{
+			flow->made = foreach_delete_current(flow->made, lc);
+			continue;
+		}
+		made->text = MemoryContextStrdup(flow->cxt, a->label);
+		made->sharing = "shared";
+		made->node = a->node;
+		made->rows = a->rows;
+		made->bytes = a->bytes;
+		there = made;
+	}
+}
+
 void
 ddir_share_settle_by_key(DdirShare *share, Oid relid)
 {
@@ -807,6 +846,7 @@ ddir_share_settle_by_key(DdirShare *share, Oid relid)
 			hold_arranged(widest, flow, &widest->keepers);
 			if (list_member_ptr(a->flows, flow))
 				continue;
+			note_instead(flow, a, widest);
 			flow->nodes = list_delete_ptr(flow->nodes, a->node);
 			ddir_node_release(a->node);
 		}
