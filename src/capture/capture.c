@@ -193,6 +193,13 @@ ddir_capture_confirm(DdirCapture *c, XLogRecPtr lsn)
 		ddir_decode_confirm(c->decoder, lsn);
 }
 
+void
+ddir_capture_save(DdirCapture *c)
+{
+	if (c->decoder)
+		ddir_decode_save(c->decoder);
+}
+
 int
 ddir_capture_unseen(DdirCapture *c, TransactionId **xids)
 {

@@ -65,9 +65,13 @@ extern XLogRecPtr ddir_capture_position(const DdirCapture *c);
 /* Is there more than was read? */
 extern bool ddir_capture_waiting(const DdirCapture *c);
 
-/* Is WAL kept back until it is confirmed?  And confirm it. */
+/*
+ * Is WAL kept back until it is confirmed?  And confirm it; save: what is confirmed
+ * is on disk, too, which otherwise it is now and then.
+ */
 extern bool ddir_capture_holds_wal(const DdirCapture *c);
 extern void ddir_capture_confirm(DdirCapture *c, XLogRecPtr lsn);
+extern void ddir_capture_save(DdirCapture *c);
 
 /*
  * Transactions whose end a snapshot must wait for: delivered, but maybe not

@@ -290,9 +290,11 @@ ddir_decode_transactions(const DdirDecoder *d)
  * which depends on records it logs now and then.  What is confirmed in between
  * is written out by us, so that little is decoded again after a crash.
  */
-static void
-save_slot(DdirDecoder *d)
+void
+ddir_decode_save(DdirDecoder *d)
 {
+	if (d->confirmed == d->saved)
+		return;
 	ReplicationSlotMarkDirty();
 	ReplicationSlotSave();
 	ReplicationSlotsComputeRequiredLSN();
@@ -311,7 +313,6 @@ ddir_decode_confirm(DdirDecoder *d, XLogRecPtr lsn)
 		LogicalConfirmReceivedLocation(lsn);
 		d->confirmed = lsn;
 	}
-	if (d->confirmed > d->saved &&
-		TimestampDifferenceExceeds(d->saved_at, GetCurrentTimestamp(), SAVE_MS))
-		save_slot(d);
+	if (TimestampDifferenceExceeds(d->saved_at, GetCurrentTimestamp(), SAVE_MS))
+		ddir_decode_save(d);
 }

@@ -83,6 +83,7 @@ extern uint64 ddir_decode_transactions(const DdirDecoder *d);
 
 /* The server may recycle WAL up to lsn (which the caller knows is flushed). */
 extern void ddir_decode_confirm(DdirDecoder *d, XLogRecPtr lsn);
+extern void ddir_decode_save(DdirDecoder *d);
 
 /*
  * Transactions delivered so far, or before the slot's position, that other

@@ -56,6 +56,9 @@ static const DdirDecodeLimits turn_limits = {
 #define CONFIRM_BYTES (16 * 1024 * 1024)
 #define IDLE_MS 5000
 
+/* how long reading on may delay a shutdown */
+#define FINISH_MS 1000
+
 /*
  * Where writers keep us busy, steps are so far apart, and what commits in
  * between shares the cost of one: the farther, the more transactions a step
@@ -83,6 +86,44 @@ ddir_maintainer_says(DdirMaintainer *m, const char *what)
  * Start and end
  */
 
+/*
+ * Being told to go
+ *
+ * Where a slot keeps WAL, what there is is read and confirmed first (finish), so
+ * that nothing is left behind it after a wait and a shutdown: pg_upgrade from 17
+ * on refuses that.  A timer gives up and tells us again; then we go at once.
+ */
+
+static volatile sig_atomic_t may_finish;
+static volatile sig_atomic_t told_to_go;
+static timer_t patience;
+
+static void
+go(SIGNAL_ARGS)
+{
+	static const struct itimerspec once = {.it_value = {FINISH_MS / 1000, FINISH_MS % 1000 * 1000000}};
+	int			save_errno = errno;
+
+	if (may_finish && !told_to_go && timer_settime(patience, 0, &once, NULL) == 0)
+	{
+		told_to_go = true;
+		SetLatch(MyLatch);
+	}
+	else
+		die(postgres_signal_arg);
+	errno = save_errno;
+}
+
+/* From here on, where a slot keeps WAL for us. */
+static void
+allow_finish(DdirMaintainer *m)
+{
+	struct sigevent again = {.sigev_notify = SIGEV_SIGNAL,.sigev_signo = SIGTERM};
+
+	may_finish = ddir_capture_holds_wal(m->capture) &&
+		timer_create(CLOCK_MONOTONIC, &again, &patience) == 0;
+}
+
 /* However the process ends, but by a crash: nothing is at work any more. */
 static void
 forget_stepping(int code, Datum arg)
@@ -99,7 +140,7 @@ set_option(const char *name, const char *value)
 static void
 connect_to(Oid dbid)
 {
-	pqsignal(SIGTERM, die);
+	pqsignal(SIGTERM, go);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(dbid, InvalidOid, 0);
@@ -591,6 +632,28 @@ look_at_settings(DdirMaintainer *m)
 	m->look = m->heard.all = true;
 }
 
+/* Read all that is there, our own commits too, and confirm it. */
+static void
+finish(DdirMaintainer *m)
+{
+	do
+	{
+		XLogFlush(Max(m->commit_end, pg_atomic_read_u64(&m->db->async_commit_end)));
+		read_and_step(m);
+		if (m->broken == NULL)
+			publish(m);
+	} while (m->broken == NULL && (!m->caught_up || m->position < m->commit_end));
+	if (m->broken == NULL)
+	{
+		XLogFlush(m->commit_end);
+		m->unconfirmed = m->position;
+		publish(m);
+		ddir_capture_save(m->capture);
+	}
+	die(SIGTERM);
+	CHECK_FOR_INTERRUPTS();
+}
+
 static void
 turn(DdirMaintainer *m)
 {
@@ -628,6 +691,8 @@ turn(DdirMaintainer *m)
 	ddir_answer(m);
 	if (m->caught_up && !m->look)
 	{
+		if (told_to_go && m->hydration == NULL)
+			finish(m);
 		keep_pace(m);
 		sleep_until_needed(m);
 	}
@@ -684,6 +749,7 @@ ddir_maintainer_main(Datum arg)
 		open_capture(m);
 		m->start_reason = NULL;
 		ddir_views_track(m);
+		allow_finish(m);
 	}
 	while (!m->leaving)
 	{

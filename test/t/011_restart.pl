@@ -51,6 +51,28 @@ for my $mode ('fast', 'immediate')
 }
 
 # ----
+# After a wait, a shutdown leaves nothing behind the slot
+# ----
+
+SKIP:
+{
+	skip 'triggers capture changes', 5 if DdirNode::by_triggers();
+	for my $i (1 .. 5)
+	{
+		my $end = sql('UPDATE t SET x = x + 1 WHERE id % 5 = 0; SELECT pg_current_wal_flush_lsn()');
+		sql('SELECT ddir.wait()');
+		$node->stop('fast');
+		$node->append_conf('postgresql.conf', 'max_worker_processes = 0');
+		$node->start;
+		is(sql("SELECT confirmed_flush_lsn >= '$end' FROM pg_replication_slots"), 't', "nothing is left, $i");
+		$node->stop;
+		$node->append_conf('postgresql.conf', 'max_worker_processes = 8');
+		$node->start;
+	}
+}
+equal('nothing is left');
+
+# ----
 # Prepared transactions
 # ----
 
