@@ -191,6 +191,74 @@ INSERT INTO typed VALUES (4, 'sad', 1, '(9,z,)', 'E'); CALL look();
 DROP TYPE temper;
 DROP TABLE typed CASCADE;
 
+-- constraints of domains: checked where values are made, not where they are stored
+CREATE FUNCTION least_(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 0 * $1';
+CREATE FUNCTION fits(int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 > ddl.least_($1)';
+CREATE FUNCTION even(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 % 2 = 0; END';
+CREATE DOMAIN fit AS int CHECK (fits(VALUE));
+CREATE DOMAIN few AS fit CHECK (even(VALUE));
+CREATE DOMAIN free AS int;
+CREATE DOMAIN freer AS free;
+CREATE TYPE one AS (a few);
+CREATE DOMAIN sole AS one;
+CREATE TYPE span AS RANGE (subtype = fit);
+CREATE FUNCTION made(int) RETURNS few LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';
+CREATE FUNCTION made_rows(int) RETURNS TABLE (a few, b int) LANGUAGE plpgsql IMMUTABLE AS 'BEGIN a := $1; RETURN NEXT; END';
+CREATE FUNCTION taken(few) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';
+CREATE FUNCTION freed(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1::ddl.freer::int';
+CREATE TABLE typed (id int, s few);
+INSERT INTO typed VALUES (2, 2), (20, 20);
+CREATE MATERIALIZED VIEW c_cast USING ddir AS SELECT id::fit::int FROM typed;
+CREATE MATERIALIZED VIEW c_over USING ddir AS SELECT count(*) AS n FROM typed WHERE id::few > 0;
+CREATE MATERIALIZED VIEW c_join USING ddir AS SELECT a.id, b.s::int FROM typed AS a JOIN typed AS b ON a.id::few = b.id;
+CREATE MATERIALIZED VIEW c_array USING ddir AS SELECT (ARRAY[id]::few[])[1]::int AS i, (('{' || id || '}')::few[])[1]::int AS t FROM typed;
+CREATE MATERIALIZED VIEW c_row USING ddir AS SELECT (ROW(id)::sole).a::int FROM typed;
+CREATE MATERIALIZED VIEW c_text USING ddir AS SELECT (('(' || id || ')')::one).a::int FROM typed;
+CREATE MATERIALIZED VIEW c_range USING ddir AS SELECT lower(('[' || id || ',)')::span)::int AS l FROM typed;
+CREATE MATERIALIZED VIEW c_json USING ddir AS SELECT (json_populate_record(NULL::sole, json_build_object('a', id))).a::int FROM typed;
+CREATE MATERIALIZED VIEW c_columns USING ddir AS SELECT r.a::int FROM typed, json_to_record(json_build_object('a', id)) AS r (a few);
+CREATE MATERIALIZED VIEW c_made USING ddir AS SELECT made(id)::int FROM typed;
+CREATE MATERIALIZED VIEW c_rows USING ddir AS SELECT m.a::int FROM typed, made_rows(id) AS m;
+CREATE MATERIALIZED VIEW c_taken USING ddir AS SELECT taken(id) FROM typed;
+CREATE MATERIALIZED VIEW c_freed USING ddir AS SELECT freed(id) FROM typed;
+CREATE MATERIALIZED VIEW c_stored USING ddir AS SELECT s::int, s::fit::int AS f FROM typed;
+CREATE PROCEDURE fails() LANGUAGE plpgsql AS
+$$DECLARE r record;
+BEGIN
+	FOR r IN SELECT view FROM ddir.views WHERE view::text LIKE 'c\_%' LOOP
+		BEGIN
+			PERFORM ddir.wait(r.view);
+		EXCEPTION WHEN OTHERS THEN
+		END;
+	END LOOP;
+	FOR r IN SELECT message, string_agg(view::text, ', ' ORDER BY view::text) AS views
+			   FROM ddir.views WHERE state = 'error' GROUP BY message ORDER BY message LOOP
+		RAISE INFO '%: %', r.views, r.message;
+	END LOOP;
+END$$;
+CALL look();
+CREATE OR REPLACE FUNCTION least_(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 10 + 0 * $1'; CALL fails();
+INSERT INTO typed VALUES (30, 30); CALL fails();
+CREATE OR REPLACE FUNCTION least_(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1 + 0 * $1'; CALL look();
+CREATE OR REPLACE FUNCTION fits(int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 > 2'; CALL fails();
+CREATE OR REPLACE FUNCTION fits(int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 > 0'; CALL look();
+CREATE OR REPLACE FUNCTION even(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 <> 20; END'; CALL fails();
+CREATE OR REPLACE FUNCTION even(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 > 0; END'; CALL look();
+ALTER DOMAIN fit ADD CONSTRAINT below CHECK (VALUE < 25) NOT VALID; CALL fails();
+ALTER DOMAIN fit DROP CONSTRAINT below; CALL look();
+ALTER DOMAIN free ADD CHECK (VALUE < 25); CALL fails();
+ALTER DOMAIN free DROP CONSTRAINT free_check; CALL look();
+ALTER DOMAIN freer ADD CONSTRAINT large CHECK (VALUE < 100) NOT VALID; CALL look();
+ALTER DOMAIN freer VALIDATE CONSTRAINT large; INSERT INTO typed VALUES (40, 40); CALL look();
+INSERT INTO typed VALUES (NULL, NULL); CALL look();
+ALTER DOMAIN free SET NOT NULL; CALL fails();
+ALTER DOMAIN free DROP NOT NULL; CALL look();
+-- what is refused in a query is refused there
+ALTER FUNCTION even(int) STABLE;
+SELECT ddir.wait('c_over');
+ALTER FUNCTION even(int) IMMUTABLE; CALL look();
+DROP TABLE typed CASCADE;
+
 -- rights, owners and row security
 SET client_min_messages = warning;
 CREATE ROLE ddl_owner;

@@ -65,6 +65,37 @@ SELECT source, views FROM ddir.sources;
 SELECT count(*) > 0 AS any FROM ddir.operators;
 SELECT count(*) >= 0 AS any FROM ddir.arrangements;
 
+-- What runs for a view runs as its owner: constraints of domains, wherever values are made.
+SET ROLE rights_owner;
+CREATE FUNCTION tells(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS
+	$$BEGIN IF $1 = 7 THEN RAISE EXCEPTION 'I am %', current_user; END IF; RETURN true; END$$;
+CREATE DOMAIN telling AS int CHECK (rights.tells(VALUE));
+CREATE TYPE told AS (a telling);
+CREATE FUNCTION adds(telling, int) RETURNS telling LANGUAGE sql IMMUTABLE AS 'SELECT $1 + $2';
+CREATE AGGREGATE adding (int) (SFUNC = adds, STYPE = telling, INITCOND = '8');
+CREATE TABLE teller (a int, t text, j json);
+CREATE TABLE other (a int);
+CREATE MATERIALIZED VIEW of_cast USING ddir AS SELECT a::telling AS a FROM teller;
+CREATE MATERIALIZED VIEW of_key USING ddir AS SELECT o.a FROM teller AS t JOIN other AS o ON t.a::telling = o.a;
+CREATE MATERIALIZED VIEW of_text USING ddir AS SELECT o.a FROM teller AS t JOIN other AS o ON (t.t::telling[])[1] = o.a;
+CREATE MATERIALIZED VIEW of_json USING ddir AS SELECT o.a FROM teller AS t JOIN other AS o ON (json_populate_record(NULL::told, t.j)).a = o.a;
+CREATE MATERIALIZED VIEW of_rows USING ddir AS SELECT r.a FROM teller AS t, json_to_record(t.j) AS r (a telling);
+INSERT INTO other VALUES (1), (7);
+INSERT INTO teller VALUES (1, '{1}', '{"a": 1}'), (7, '{7}', '{"a": 7}');
+\set VERBOSITY terse
+SELECT ddir.wait('of_cast');
+SELECT ddir.wait('of_key');
+SELECT ddir.wait('of_text');
+SELECT ddir.wait('of_json');
+SELECT ddir.wait('of_rows');
+DELETE FROM teller WHERE a = 7;
+CREATE MATERIALIZED VIEW of_sum USING ddir AS SELECT adding(a) FROM teller;
+CREATE OR REPLACE FUNCTION tells(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS
+	$$BEGIN IF $1 = 8 THEN RAISE EXCEPTION 'I am %', current_user; END IF; RETURN true; END$$;
+\set VERBOSITY default
+SELECT ddir.wait('of_sum');
+DROP MATERIALIZED VIEW of_sum;
+
 RESET ROLE;
 \i :check_all
 SET client_min_messages = warning;

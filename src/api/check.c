@@ -116,6 +116,7 @@ compute(Relation rel, TimestampTz clock)
 	if (list_length(rewritten) != 1)
 		elog(ERROR, "unexpected rewrite result for the query of a view");
 	query = ddir_query_at(ddir_canonical_query(linitial_node(Query, rewritten)), clock);
+	ddir_domains_forget();
 	plan = pg_plan_query(query, "ddir.check", CURSOR_OPT_PARALLEL_OK, NULL);
 
 	SetTuplestoreDestReceiverParams(dest, store, CurrentMemoryContext, false, NULL, NULL);

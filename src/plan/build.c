@@ -141,12 +141,32 @@ user_function(Oid funcid, void *arg)
 	return funcid >= FirstNormalObjectId;
 }
 
+/*
+ * What the server makes of a type of users may call functions of theirs, too:
+ * those in constraints of domains, however deep in the type.
+ */
+static bool
+makes_user_type(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_CoerceToDomain:
+			return true;
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_CoerceViaIO:
+			return exprType(node) >= FirstNormalObjectId;
+		default:
+			return false;
+	}
+}
+
 static bool
 user_function_walker(Node *node, void *arg)
 {
 	if (node == NULL)
 		return false;
-	if (check_functions_in_node(node, user_function, NULL))
+	if (makes_user_type(node) || check_functions_in_node(node, user_function, NULL))
 		return true;
 	return expression_tree_walker(node, user_function_walker, arg);
 }
@@ -658,6 +678,7 @@ ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFn
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	DdirFlow   *flow = palloc0(sizeof(DdirFlow));
 	DdirBuild	b = {0};
+	DdirActing	before;
 
 	flow->cxt = cxt;
 	flow->view = view;
@@ -665,6 +686,11 @@ ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFn
 	b.flow = flow;
 	b.owner = owner;
 
+	/*
+	 * what is made may call functions: constants are folded, constraints
+	 * planned
+	 */
+	before = ddir_act_as(owner);
 	PG_TRY();
 	{
 		use_measured(share, root);
@@ -674,11 +700,13 @@ ddir_flow_build(DdirShare *share, Oid view, Oid owner, DdirRel *root, DdirSinkFn
 	}
 	PG_CATCH();
 	{
+		ddir_act_back(&before);
 		ddir_flow_drop(flow, share);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 
+	ddir_act_back(&before);
 	MemoryContextSwitchTo(old);
 	return flow;
 }

@@ -105,7 +105,12 @@ typedef struct DdirChecked
 	DdirRefusal *refusal;
 	List	   *functions;		/* of Oid: outside of pg_catalog */
 	List	   *types;			/* of Oid: enums whose labels are read or
-								 * written */
+								 * written, domains whose constraints are
+								 * checked */
+	List	   *inlined;		/* of PlanInvalItem *: functions, also inlined
+								 * ones, and domains without constraints */
+	List	   *domains;		/* of Oid: those whose constraints have been
+								 * looked at */
 } DdirChecked;
 
 /*
@@ -120,5 +125,8 @@ extern void ddir_check_expr(DdirChecked *checked, Node *expr, bool final);
  * them out of text, as those that read JSON do.
  */
 extern void ddir_check_columns_read(DdirChecked *checked, Node *call, List *types);
+
+/* Add what is behind the types that the functions return, when all are known. */
+extern void ddir_check_results(DdirChecked *checked);
 
 #endif							/* DDIR_PLAN_CHECK_H */

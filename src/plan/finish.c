@@ -12,6 +12,8 @@
  * Functions whose redefinition matters are those the query calls, those it
  * still calls after inlining, and those that were inlined on the way.  Of the
  * last the server only reports hash values, so pg_proc is searched for them.
+ * So it is with domains that have no constraints, but may get some: casts to
+ * them in what was inlined are gone by then.
  *
  * src/plan/finish.c
  *
@@ -222,60 +224,76 @@ check_rel(DdirLowering *run, DdirRel *rel, List **seen)
 }
 
 /*
- * Functions
+ * What was inlined
  */
 
-/* Hash values of functions that are not known yet. */
+/* Hash values of objects of a cache that are not known yet. */
 static List *
-unknown_functions(DdirLowering *run)
+unknown_objects(DdirLowering *run, int cacheid, List *objects)
 {
 	List	   *hashes = NIL;
 	List	   *known = NIL;
 	ListCell   *lc;
 
-	foreach(lc, run->checked.functions)
+	foreach(lc, objects)
 	{
-		known = lappend_oid(known, GetSysCacheHashValue1(PROCOID,
+		known = lappend_oid(known, GetSysCacheHashValue1(cacheid,
 														 ObjectIdGetDatum(lfirst_oid(lc))));
 	}
-	foreach(lc, run->inlined)
+	foreach(lc, run->checked.inlined)
 	{
 		PlanInvalItem *item = lfirst_node(PlanInvalItem, lc);
 
-		if (item->cacheId == PROCOID && !list_member_oid(known, item->hashValue))
+		if (item->cacheId == cacheid && !list_member_oid(known, item->hashValue))
 			hashes = list_append_unique_oid(hashes, item->hashValue);
 	}
 	return hashes;
 }
 
 /*
- * Add functions by hash value.  Two may share one; the wrong one does no harm
- * but another look.
+ * The list, and the objects of that catalog that the server reports by hash
+ * value.  Two may share one; the wrong one does no harm but another look.
  */
-static void
-add_inlined_functions(DdirLowering *run)
+static List *
+add_inlined(DdirLowering *run, List *objects, int cacheid, Oid catalog, AttrNumber oid)
 {
-	List	   *hashes = unknown_functions(run);
+	List	   *hashes = unknown_objects(run, cacheid, objects);
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
 	if (hashes == NIL)
-		return;
-	rel = table_open(ProcedureRelationId, AccessShareLock);
+		return objects;
+	rel = table_open(catalog, AccessShareLock);
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
+		bool		isnull;
+		Datum		object = heap_getattr(tuple, oid, RelationGetDescr(rel), &isnull);
 
-		if (form->oid >= FirstNormalObjectId &&
-			list_member_oid(hashes, GetSysCacheHashValue1(PROCOID,
-														  ObjectIdGetDatum(form->oid))))
-			run->checked.functions = list_append_unique_oid(run->checked.functions,
-															form->oid);
+		if (DatumGetObjectId(object) >= FirstNormalObjectId &&
+			list_member_oid(hashes, GetSysCacheHashValue1(cacheid, object)))
+			objects = list_append_unique_oid(objects, DatumGetObjectId(object));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	return objects;
+}
+
+/* Domains with those that they are over. */
+static List *
+add_domains_below(List *types)
+{
+	/* it grows while it is walked */
+	for (int i = 0; i < list_length(types); i++)
+	{
+		Oid			typid = list_nth_oid(types, i);
+
+		if (get_typtype(typid) == TYPTYPE_DOMAIN &&
+			get_typtype(ddir_domain_over(typid)) == TYPTYPE_DOMAIN)
+			types = list_append_unique_oid(types, ddir_domain_over(typid));
+	}
+	return types;
 }
 
 void
@@ -284,7 +302,9 @@ ddir_lower_finish(DdirLowering *run)
 	List	   *seen = NIL;
 
 	check_rel(run, run->result->root, &seen);
-	add_inlined_functions(run);
-	run->result->functions = run->checked.functions;
-	run->result->types = run->checked.types;
+	ddir_check_results(&run->checked);
+	run->result->functions = add_inlined(run, run->checked.functions, PROCOID,
+										 ProcedureRelationId, Anum_pg_proc_oid);
+	run->result->types = add_domains_below(add_inlined(run, run->checked.types, TYPEOID,
+													   TypeRelationId, Anum_pg_type_oid));
 }

@@ -16,6 +16,11 @@
  * Enum labels can be renamed: types whose labels matter are reported, as are
  * functions outside of pg_catalog, so that their change can be noticed.
  *
+ * Where a value of a domain is made its constraints are checked, by expressions
+ * that are the query's as much as those written in it: so they may call the
+ * same, and no clock, which nobody would put forward there.  A function of the
+ * user's is trusted with the domains of what it returns: they are reported only.
+ *
  * As the server does for expressions of indexes, the volatility of the users'
  * functions is looked at after inlining; what is named here by name is
  * looked at before as well, to be called as the query calls it.
@@ -33,8 +38,10 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -184,11 +191,14 @@ typedef struct CheckContext
 {
 	DdirChecked *checked;
 	bool		final;
+	Oid			domain;			/* whose constraint it is, or InvalidOid */
+	bool		trusted;		/* nothing is refused */
 	Node	   *node;			/* being looked at */
 	bool		writes_values;	/* its function calls output functions */
 } CheckContext;
 
 static void check_type_io(CheckContext *cx, Oid typid, bool input);
+static bool check_walker(Node *node, void *arg);
 
 static bool
 listed(const char *name, const char *const *list)
@@ -197,6 +207,20 @@ listed(const char *name, const char *const *list)
 		if (strcmp(name, *list) == 0)
 			return true;
 	return false;
+}
+
+static void
+refuse(CheckContext *cx, DdirRefusalCode code, const char *construct)
+{
+	int			n;
+
+	if (cx->trusted)
+		return;
+	if (OidIsValid(cx->domain))
+		construct = psprintf("%s in a constraint of domain %s",
+							 construct ? construct : ddir_refusal_kinds(&n)[code].construct,
+							 format_type_be(cx->domain));
+	ddir_refuse_query(cx->checked->refusal, code, construct);
 }
 
 static bool
@@ -293,6 +317,11 @@ check_function(CheckContext *cx, Oid funcid, const char *construct)
 	if (builtin)
 	{
 		refused = builtin_refused(name, volatility, &code);
+		if (OidIsValid(cx->domain) && listed(name, is_clock))
+		{
+			refused = true;
+			code = DDIR_REFUSE_CLOCK;
+		}
 		cx->writes_values = cx->writes_values || listed(name, writes_values);
 	}
 	else if (cx->final)
@@ -302,8 +331,7 @@ check_function(CheckContext *cx, Oid funcid, const char *construct)
 			DDIR_REFUSE_STABLE;
 	}
 	if (refused)
-		ddir_refuse_query(checked->refusal, code,
-						  construct ? construct : called(cx->node, funcid));
+		refuse(cx, code, construct ? construct : called(cx->node, funcid));
 }
 
 static bool
@@ -312,8 +340,7 @@ check_called(Oid funcid, void *arg)
 	CheckContext *cx = arg;
 
 	if (!ddir_function_allowed(funcid, cx->checked->owner))
-		ddir_refuse_query(cx->checked->refusal, DDIR_REFUSE_FUNCTION_RIGHTS,
-						  called(cx->node, funcid));
+		refuse(cx, DDIR_REFUSE_FUNCTION_RIGHTS, called(cx->node, funcid));
 	check_function(cx, funcid, NULL);
 	return false;
 }
@@ -383,6 +410,42 @@ column_types(CheckContext *cx, Oid typid, int32 typmod)
 	return types;
 }
 
+/*
+ * What is checked wherever a value of the domain is made: its constraints, and
+ * those of the domains that it is over.  Folding may leave out that a value is
+ * made, so they are looked at behind it.
+ */
+static void
+check_domain(CheckContext *cx, Oid typid)
+{
+	DdirChecked *checked = cx->checked;
+	ListCell   *lc;
+
+	check_stack_depth();
+	for (; get_typtype(typid) == TYPTYPE_DOMAIN; typid = ddir_domain_over(typid))
+	{
+		CheckContext constraint = {checked, false, typid, cx->trusted};
+
+		checked->types = list_append_unique_oid(checked->types, typid);
+		if (!cx->final || list_member_oid(checked->domains, typid))
+			continue;
+		checked->domains = lappend_oid(checked->domains, typid);
+		foreach(lc, ddir_domain_constraints(typid))
+		{
+			Expr	   *expr = stringToNode(((DdirConstraint *) lfirst(lc))->expr);
+			List	   *relations;
+			List	   *invalidations;
+
+			constraint.final = false;
+			check_walker((Node *) expr, &constraint);
+			expr = expression_planner_with_deps(expr, &relations, &invalidations);
+			checked->inlined = list_concat(checked->inlined, invalidations);
+			constraint.final = true;
+			check_walker((Node *) expr, &constraint);
+		}
+	}
+}
+
 /* Refuse the input or output of a type if it depends on more than the value. */
 static void
 check_type_io(CheckContext *cx, Oid typid, bool input)
@@ -395,7 +458,8 @@ check_type_io(CheckContext *cx, Oid typid, bool input)
 	{
 		case TYPTYPE_DOMAIN:
 			inner = getBaseType(typid);
-			cx->checked->types = list_append_unique_oid(cx->checked->types, typid);
+			if (input)
+				check_domain(cx, typid);
 			break;
 		case TYPTYPE_ENUM:
 			cx->checked->types = list_append_unique_oid(cx->checked->types, typid);
@@ -415,8 +479,7 @@ check_type_io(CheckContext *cx, Oid typid, bool input)
 		case TYPTYPE_PSEUDO:
 			if (typid == UNKNOWNOID || typid == CSTRINGOID)
 				return;
-			ddir_refuse_query(cx->checked->refusal, DDIR_REFUSE_CATALOG,
-							  cast_name(typid, input));
+			refuse(cx, DDIR_REFUSE_CATALOG, cast_name(typid, input));
 			break;
 		default:
 			inner = get_element_type(typid);
@@ -476,8 +539,7 @@ check_type_read(CheckContext *cx, Oid typid)
 	ListCell   *lc;
 
 	check_stack_depth();
-	if (get_typtype(typid) == TYPTYPE_DOMAIN)
-		cx->checked->types = list_append_unique_oid(cx->checked->types, typid);
+	check_domain(cx, typid);
 	typid = getBaseType(typid);
 	element = get_element_type(typid);
 	if (OidIsValid(element))
@@ -496,7 +558,7 @@ check_type_read(CheckContext *cx, Oid typid)
 void
 ddir_check_columns_read(DdirChecked *checked, Node *call, List *types)
 {
-	CheckContext cx = {checked, true, call, false};
+	CheckContext cx = {.checked = checked,.final = true,.node = call};
 	ListCell   *lc;
 
 	if (!IsA(call, FuncExpr) || !reads_columns(((FuncExpr *) call)->funcid))
@@ -532,19 +594,16 @@ check_sql_value(CheckContext *cx, SQLValueFunction *f)
 		[SVFOP_CURRENT_SCHEMA] = "CURRENT_SCHEMA",
 	};
 
-	if (ddir_clock_as_function(f))
+	if (ddir_clock_as_function(f) && !OidIsValid(cx->domain))
 		return;
-	ddir_refuse_query(cx->checked->refusal,
-					  f->op <= SVFOP_LOCALTIMESTAMP_N ? DDIR_REFUSE_CLOCK : DDIR_REFUSE_SESSION,
-					  (int) f->op < lengthof(names) ? names[f->op] : NULL);
+	refuse(cx, f->op <= SVFOP_LOCALTIMESTAMP_N ? DDIR_REFUSE_CLOCK : DDIR_REFUSE_SESSION,
+		   (int) f->op < lengthof(names) ? names[f->op] : NULL);
 }
 
 /* Nodes that call functions in ways of their own, or that are refused. */
 static void
 check_node(CheckContext *cx, Node *node)
 {
-	DdirRefusal *refusal = cx->checked->refusal;
-
 	switch (nodeTag(node))
 	{
 		case T_FuncExpr:
@@ -574,8 +633,7 @@ check_node(CheckContext *cx, Node *node)
 			check_type_io(cx, ((CoerceViaIO *) node)->resulttype, true);
 			break;
 		case T_CoerceToDomain:
-			cx->checked->types = list_append_unique_oid(cx->checked->types,
-														((CoerceToDomain *) node)->resulttype);
+			check_domain(cx, ((CoerceToDomain *) node)->resulttype);
 			break;
 		case T_XmlExpr:
 			check_written(cx, ((XmlExpr *) node)->named_args);
@@ -585,14 +643,14 @@ check_node(CheckContext *cx, Node *node)
 			check_sql_value(cx, (SQLValueFunction *) node);
 			break;
 		case T_NextValueExpr:
-			ddir_refuse_query(refusal, DDIR_REFUSE_VOLATILE, "nextval()");
+			refuse(cx, DDIR_REFUSE_VOLATILE, "nextval()");
 			break;
 		case T_GroupingFunc:
-			ddir_refuse_query(refusal, DDIR_REFUSE_EXPRESSION, "GROUPING");
+			refuse(cx, DDIR_REFUSE_EXPRESSION, "GROUPING");
 			break;
 		case T_Param:
 			if (((Param *) node)->paramkind != PARAM_SUBLINK)
-				ddir_refuse_query(refusal, DDIR_REFUSE_EXPRESSION, "a parameter");
+				refuse(cx, DDIR_REFUSE_EXPRESSION, "a parameter");
 			break;
 		case T_List:
 		case T_SortGroupClause:
@@ -625,7 +683,7 @@ check_node(CheckContext *cx, Node *node)
 		case T_SubLink:
 			break;
 		default:
-			ddir_refuse_query(refusal, DDIR_REFUSE_EXPRESSION, NULL);
+			refuse(cx, DDIR_REFUSE_EXPRESSION, NULL);
 	}
 }
 
@@ -648,7 +706,37 @@ check_walker(Node *node, void *arg)
 void
 ddir_check_expr(DdirChecked *checked, Node *expr, bool final)
 {
-	CheckContext cx = {checked, final, NULL, false};
+	CheckContext cx = {.checked = checked,.final = final};
 
 	check_walker(expr, &cx);
+}
+
+/*
+ * What the functions of users return they may have made, in ways that nobody
+ * sees: casts to domains and from text.
+ */
+void
+ddir_check_results(DdirChecked *checked)
+{
+	CheckContext cx = {.checked = checked,.final = true,.trusted = true};
+
+	/* it grows while it is walked */
+	for (int i = 0; i < list_length(checked->functions); i++)
+	{
+		HeapTuple	tuple = SearchSysCache1(PROCOID,
+											ObjectIdGetDatum(list_nth_oid(checked->functions, i)));
+		Oid		   *types;
+		char	  **names;
+		char	   *modes;
+		int			n;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		check_type_io(&cx, ((Form_pg_proc) GETSTRUCT(tuple))->prorettype, true);
+		n = get_func_arg_info(tuple, &types, &names, &modes);
+		for (int a = 0; modes && a < n; a++)
+			if (modes[a] != PROARGMODE_IN && modes[a] != PROARGMODE_VARIADIC)
+				check_type_io(&cx, types[a], true);
+		ReleaseSysCache(tuple);
+	}
 }

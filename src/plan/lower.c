@@ -112,7 +112,7 @@ fold(DdirLevel *level, Expr *expr, Mentions may)
 		ddir_vars_visit((Node *) expr, check_var, &cx);
 	ddir_check_expr(&run->checked, (Node *) expr, false);
 	expr = expression_planner_with_deps(expr, &relations, &invalidations);
-	run->inlined = list_concat(run->inlined, invalidations);
+	run->checked.inlined = list_concat(run->checked.inlined, invalidations);
 	ddir_check_expr(&run->checked, (Node *) expr, true);
 	expr = (Expr *) clock_mutator((Node *) expr, NULL);
 	return expr;
@@ -490,6 +490,7 @@ ddir_lower(const Query *query, Oid owner, DdirRefusal *refusal)
 		InterruptHoldoffCount = holdoff;
 		MemoryContextSwitchTo(cxt);
 		FlushErrorState();
+		refusal->types = run.checked.types;
 		result = NULL;
 	}
 	PG_END_TRY();

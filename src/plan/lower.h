@@ -28,6 +28,7 @@ typedef struct DdirRefusal
 	char	   *construct;		/* named as the user wrote it */
 	char	   *reason;			/* a sentence: errdetail */
 	char	   *hint;			/* a sentence, may be NULL */
+	List	   *types;			/* of Oid: whose change may be what helps */
 } DdirRefusal;
 
 typedef struct DdirLowered
@@ -70,5 +71,25 @@ extern Query *ddir_query_at(Query *query, TimestampTz clock);
 
 /* the list and the composite types in values of this type */
 extern List *ddir_types_add(List *types, Oid typid);
+
+/* A CHECK of a domain. */
+typedef struct DdirConstraint
+{
+	char	   *name;
+	char	   *expr;			/* for stringToNode */
+} DdirConstraint;
+
+/* of DdirConstraint *: the domain's own, in the order in which they are checked */
+extern List *ddir_domain_constraints(Oid domain);
+
+/* the type that a domain is declared over, which may be another one */
+extern Oid	ddir_domain_over(Oid domain);
+
+/*
+ * Have the server plan the constraints of domains anew when they are needed.
+ * It does not notice that a function inlined into them is another one now, nor
+ * NOT NULL of a domain that another one is over.
+ */
+extern void ddir_domains_forget(void);
 
 #endif							/* DDIR_PLAN_LOWER_H */

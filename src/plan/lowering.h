@@ -40,8 +40,6 @@ typedef struct DdirLowering
 	List	   *scans;			/* of DdirRel *, one per relation */
 	List	   *families;		/* of DdirRel *: tables with their children */
 	List	   *given;			/* of DdirRel *: see domain.c */
-	List	   *inlined;		/* of PlanInvalItem *: functions, also inlined
-								 * ones */
 } DdirLowering;
 
 /* What a query is to the one around it. */

@@ -26,7 +26,9 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -34,23 +36,113 @@
 #include "plan/lower.h"
 #include "plan/prune.h"
 
-/* The type's rows in a catalog, by number and version. */
+/* The labels by number and version of their rows. */
 static void
-append_rows(StringInfo out, Oid catalog, Oid index, AttrNumber column, Oid typid)
+append_labels(StringInfo out, Oid typid)
 {
-	Relation	rel = table_open(catalog, AccessShareLock);
+	Relation	rel = table_open(EnumRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(typid));
-	scan = systable_beginscan(rel, index, true, NULL, 1, &key);
+	ScanKeyInit(&key, Anum_pg_enum_enumtypid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(typid));
+	scan = systable_beginscan(rel, EnumTypIdLabelIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		appendStringInfo(out, " %u/%u:%u", HeapTupleHeaderGetRawXmin(tuple->t_data),
 						 ItemPointerGetBlockNumber(&tuple->t_self),
 						 (unsigned) ItemPointerGetOffsetNumber(&tuple->t_self));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+}
+
+static int
+by_name(const ListCell *a, const ListCell *b)
+{
+	return strcmp(((DdirConstraint *) lfirst(a))->name, ((DdirConstraint *) lfirst(b))->name);
+}
+
+List *
+ddir_domain_constraints(Oid domain)
+{
+	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
+	List	   *constraints = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(domain));
+	scan = systable_beginscan(rel, ConstraintTypidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+		DdirConstraint *c;
+		Datum		expr;
+		bool		isnull;
+
+		/* NOT NULL is one of its own since 17, and in pg_type in all */
+		if (form->contype != CONSTRAINT_CHECK)
+			continue;
+		expr = heap_getattr(tuple, Anum_pg_constraint_conbin, RelationGetDescr(rel), &isnull);
+		if (isnull)
+			elog(ERROR, "constraint %u of a domain has no expression", form->oid);
+		c = palloc(sizeof(DdirConstraint));
+		c->name = pstrdup(NameStr(form->conname));
+		c->expr = TextDatumGetCString(expr);
+		constraints = lappend(constraints, c);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	list_sort(constraints, by_name);
+	return constraints;
+}
+
+static Form_pg_type
+type_form(Oid typid, HeapTuple *tuple)
+{
+	*tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(typid));
+	if (!HeapTupleIsValid(*tuple))
+		elog(ERROR, "cache lookup failed for type %u", typid);
+	return (Form_pg_type) GETSTRUCT(*tuple);
+}
+
+Oid
+ddir_domain_over(Oid domain)
+{
+	HeapTuple	tuple;
+	Oid			over = type_form(domain, &tuple)->typbasetype;
+
+	ReleaseSysCache(tuple);
+	return over;
+}
+
+/*
+ * What is checked of a value of it alone; the domains that it is over are in the
+ * list of types, too.  Validating a constraint is no matter of new values.
+ */
+static void
+append_domain(StringInfo out, Oid typid)
+{
+	HeapTuple	tuple;
+	ListCell   *lc;
+
+	if (type_form(typid, &tuple)->typnotnull)
+		appendStringInfoString(out, " not null");
+	ReleaseSysCache(tuple);
+	foreach(lc, ddir_domain_constraints(typid))
+	{
+		const DdirConstraint *c = lfirst(lc);
+
+		appendStringInfo(out, " %s %s", c->name, c->expr);
+	}
+}
+
+/* It forgets them itself when a row of pg_constraint changes. */
+void
+ddir_domains_forget(void)
+{
+	CallSyscacheCallbacks(CONSTROID, 0);
 }
 
 static void
@@ -62,12 +154,10 @@ append_type(StringInfo out, Oid typid)
 	switch (get_typtype(typid))
 	{
 		case TYPTYPE_ENUM:
-			append_rows(out, EnumRelationId, EnumTypIdLabelIndexId,
-						Anum_pg_enum_enumtypid, typid);
+			append_labels(out, typid);
 			break;
 		case TYPTYPE_DOMAIN:
-			append_rows(out, ConstraintRelationId, ConstraintTypidIndexId,
-						Anum_pg_constraint_contypid, typid);
+			append_domain(out, typid);
 			break;
 		case TYPTYPE_COMPOSITE:
 			desc = lookup_rowtype_tupdesc(typid, -1);

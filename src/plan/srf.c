@@ -66,7 +66,7 @@ ddir_inline_functions(DdirLevel *level)
 		rte->subquery = query;
 		rte->functions = NIL;
 	}
-	level->run->inlined = list_concat(level->run->inlined, global->invalItems);
+	level->run->checked.inlined = list_concat(level->run->checked.inlined, global->invalItems);
 }
 
 /* One value for one row, whatever it is given? */

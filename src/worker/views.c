@@ -117,14 +117,23 @@ object_changed(Datum arg, int cacheid, uint32 hashvalue)
 	watching->heard.all = watching->heard.objects = true;
 }
 
+static void
+function_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	ddir_domains_forget();
+	object_changed(arg, cacheid, hashvalue);
+}
+
 /*
  * Every CREATE TABLE makes a type; only those that views use make us look.
  */
 static void
 type_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
-	if (hashvalue == 0 || list_member_oid(watched_types, (Oid) hashvalue))
-		object_changed(arg, cacheid, hashvalue);
+	if (hashvalue != 0 && !list_member_oid(watched_types, (Oid) hashvalue))
+		return;
+	ddir_domains_forget();
+	object_changed(arg, cacheid, hashvalue);
 }
 
 static void
@@ -145,7 +154,7 @@ ddir_views_watch(DdirMaintainer *m)
 {
 	watching = m;
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(PROCOID, object_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(PROCOID, function_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(ENUMOID, object_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(TYPEOID, type_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, object_changed, (Datum) 0);
@@ -525,8 +534,7 @@ plan_view(void *arg)
 	v->lowered = ddir_lower(ddir_view_query(p->rel), v->owner, &p->refusal);
 	v->meaning = v->lowered ? ddir_meaning(v->lowered) : NULL;
 	v->version = v->lowered ? version_of(v) : 0;
-	if (v->lowered)
-		watch_types(v->lowered->types);
+	watch_types(v->lowered ? v->lowered->types : p->refusal.types);
 	AtEOXact_GUC(true, level);
 }
 

@@ -92,6 +92,60 @@ SELECT test_lower('SELECT x + opaque_immutable(3) FROM a WHERE opaque_immutable(
 CREATE OPERATOR ~+ (FUNCTION = opaque, RIGHTARG = int);
 SELECT verdict('SELECT ~+ x FROM a');
 
+-- constraints of domains are the query's, whatever makes the values
+CREATE DOMAIN d_opaque AS int CHECK (opaque(VALUE) > 0);
+CREATE DOMAIN d_over AS d_opaque;
+CREATE DOMAIN d_array AS d_opaque[];
+CREATE DOMAIN d_through AS int CHECK (VALUE::d_over < 9);
+CREATE TYPE t_opaque AS (a d_over);
+CREATE TYPE r_opaque AS RANGE (subtype = d_opaque);
+CREATE FUNCTION takes(d_opaque) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';
+CREATE FUNCTION casts(int) RETURNS int LANGUAGE sql AS 'SELECT $1::public.d_over::int';
+SELECT DISTINCT verdict('SELECT ' || made || ' FROM a') FROM (VALUES ('x::d_opaque'), ('x::d_over'), ('x::d_through'),
+	('ARRAY[x]::d_over[]'), ('ARRAY[x]::d_array'), ('z::d_over[]'), ('z::d_array'), ('ROW(x)::t_opaque'), ('z::t_opaque'),
+	('z::r_opaque'), ('z::t_opaque[]'), ('r_opaque(x, y)'), ('1::d_over'), ('takes(x)'), ('casts(x)'), ('sum(takes(x))'),
+	('json_populate_record(NULL::t_opaque, z::json)'), ('(jsonb_populate_recordset(NULL::t_opaque, z::jsonb)).a'),
+	('(SELECT max(b.x::d_over) FROM b WHERE b.x = a.x)')) AS v (made);
+SELECT verdict('SELECT r.i FROM a, json_to_record(z::json) AS r (i d_over)');
+SELECT verdict('SELECT x FROM a WHERE x::d_over > 0');
+SELECT verdict('SELECT CASE WHEN false THEN x::d_over END FROM a');
+CREATE TABLE held (d d_over, t t_opaque, r r_opaque);
+SELECT verdict('SELECT d, d::int, t::text, (t).a, r::text, lower(r) FROM held');
+DROP TABLE held;
+CREATE DOMAIN d_stable AS int CHECK (opaque_stable(VALUE) > 0);
+SELECT verdict('SELECT x::d_stable FROM a');
+CREATE DOMAIN d_clock AS timestamptz CHECK (VALUE > now());
+SELECT verdict('SELECT at::d_clock FROM orders');
+CREATE DOMAIN d_day AS date CHECK (VALUE > CURRENT_DATE);
+SELECT verdict('SELECT day::d_day FROM orders');
+CREATE DOMAIN d_user AS text CHECK (VALUE = CURRENT_USER);
+SELECT verdict('SELECT z::d_user FROM a');
+CREATE DOMAIN d_word AS text CHECK (VALUE::date > '2000-01-01');
+SELECT verdict('SELECT z::d_word FROM a');
+CREATE DOMAIN d_catalog AS text CHECK (to_regclass(VALUE) IS NULL);
+SELECT verdict('SELECT z::d_catalog FROM a');
+CREATE DOMAIN d_settings AS timestamptz CHECK (extract(hour FROM VALUE) < 24);
+SELECT verdict('SELECT at::d_settings FROM orders');
+-- they are reported, with those that they are over, and with what they call
+CREATE DOMAIN d_calls AS int CHECK (twice(VALUE) > opaque_immutable(1));
+CREATE DOMAIN d_calls_over AS d_calls NOT NULL;
+CREATE DOMAIN d_free AS int;
+CREATE DOMAIN d_freer AS d_free;
+CREATE FUNCTION frees(int) RETURNS int LANGUAGE sql AS 'SELECT $1::public.d_freer::int';
+SELECT test_facts('SELECT x::d_calls_over FROM a');
+SELECT test_facts('SELECT z::d_calls_over[] FROM a');
+SELECT test_facts('SELECT frees(x) FROM a');
+-- a function is trusted with what it returns
+CREATE FUNCTION makes(int) RETURNS d_opaque LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';
+CREATE FUNCTION makes_rows(int) RETURNS TABLE (i d_calls[], j int) LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN NEXT; END';
+SELECT verdict('SELECT makes(x) FROM a');
+SELECT test_facts('SELECT makes(x) FROM a');
+SELECT test_facts('SELECT m.j FROM a, makes_rows(x) AS m');
+DROP FUNCTION makes, makes_rows, frees, takes, casts;
+DROP TYPE t_opaque, r_opaque;
+DROP DOMAIN d_through, d_array, d_over, d_opaque, d_stable, d_clock, d_day, d_user, d_word, d_catalog, d_settings,
+	d_calls_over, d_calls, d_freer, d_free;
+
 -- aggregates of users
 CREATE AGGREGATE adds (int) (SFUNC = int4pl, STYPE = int, INITCOND = '0');
 CREATE FUNCTION add_random(int, int) RETURNS int LANGUAGE sql AS 'SELECT $1 + $2 + (random() * 3)::int';

@@ -18,6 +18,11 @@ SELECT test_lower('SELECT x FROM a');
 SELECT test_lower('SELECT * FROM c WHERE EXISTS (SELECT z FROM a)');
 SELECT test_lower('SELECT secret(x) FROM a');
 RESET ROLE;
+CREATE DOMAIN kept AS int CHECK (secret(VALUE) > 0);
+SET ROLE plan_owner;
+SELECT test_lower('SELECT x::kept FROM a');
+RESET ROLE;
+DROP DOMAIN kept;
 
 -- a view reads with the rights of its owner
 CREATE VIEW window_on_b AS SELECT x FROM b;
