@@ -204,6 +204,7 @@ CREATE DOMAIN sole AS one;
 CREATE TYPE span AS RANGE (subtype = fit);
 CREATE FUNCTION made(int) RETURNS few LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';
 CREATE FUNCTION made_rows(int) RETURNS TABLE (a few, b int) LANGUAGE plpgsql IMMUTABLE AS 'BEGIN a := $1; RETURN NEXT; END';
+CREATE FUNCTION made_any(r anyelement, i int) RETURNS anyelement LANGUAGE plpgsql IMMUTABLE AS 'BEGIN SELECT i INTO r; RETURN r; END';
 CREATE FUNCTION taken(few) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';
 CREATE FUNCTION freed(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1::ddl.freer::int';
 CREATE TABLE typed (id int, s few);
@@ -219,6 +220,7 @@ CREATE MATERIALIZED VIEW c_json USING ddir AS SELECT (json_populate_record(NULL:
 CREATE MATERIALIZED VIEW c_columns USING ddir AS SELECT r.a::int FROM typed, json_to_record(json_build_object('a', id)) AS r (a few);
 CREATE MATERIALIZED VIEW c_made USING ddir AS SELECT made(id)::int FROM typed;
 CREATE MATERIALIZED VIEW c_rows USING ddir AS SELECT m.a::int FROM typed, made_rows(id) AS m;
+CREATE MATERIALIZED VIEW c_any USING ddir AS SELECT (made_any(NULL::one, id)).a::int FROM typed;
 CREATE MATERIALIZED VIEW c_taken USING ddir AS SELECT taken(id) FROM typed;
 CREATE MATERIALIZED VIEW c_freed USING ddir AS SELECT freed(id) FROM typed;
 CREATE MATERIALIZED VIEW c_stored USING ddir AS SELECT s::int, s::fit::int AS f FROM typed;

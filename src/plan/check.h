@@ -109,6 +109,8 @@ typedef struct DdirChecked
 								 * checked */
 	List	   *inlined;		/* of PlanInvalItem *: functions, also inlined
 								 * ones, and domains without constraints */
+	List	   *results;		/* of Oid: types of what functions of users
+								 * return */
 	List	   *domains;		/* of Oid: those whose constraints have been
 								 * looked at */
 } DdirChecked;
@@ -122,11 +124,14 @@ extern void ddir_check_expr(DdirChecked *checked, Node *expr, bool final);
 
 /*
  * Check the types of a column definition list, if the function makes values of
- * them out of text, as those that read JSON do.
+ * them out of text, as those that read JSON do; if it is one of users, note them.
  */
 extern void ddir_check_columns_read(DdirChecked *checked, Node *call, List *types);
 
-/* Add what is behind the types that the functions return, when all are known. */
+/*
+ * When all functions are known: add what matters of the types that those of
+ * users return.  They may have made such values by casts, also from text.
+ */
 extern void ddir_check_results(DdirChecked *checked);
 
 #endif							/* DDIR_PLAN_CHECK_H */

@@ -395,6 +395,14 @@ io_function(Oid typid, bool input)
 	return funcid;
 }
 
+/* What a function of users makes in ways that nobody sees; looked at in the end. */
+static void
+note_result(CheckContext *cx, Oid funcid, Oid typid)
+{
+	if (funcid >= FirstNormalObjectId)
+		cx->checked->results = list_append_unique_oid(cx->checked->results, typid);
+}
+
 /* The types of the columns of a row; if it has a type, that is noted. */
 static List *
 column_types(CheckContext *cx, Oid typid, int32 typmod)
@@ -561,11 +569,14 @@ ddir_check_columns_read(DdirChecked *checked, Node *call, List *types)
 	CheckContext cx = {.checked = checked,.final = true,.node = call};
 	ListCell   *lc;
 
-	if (!IsA(call, FuncExpr) || !reads_columns(((FuncExpr *) call)->funcid))
+	if (!IsA(call, FuncExpr))
 		return;
 	foreach(lc, types)
 	{
-		check_type_read(&cx, lfirst_oid(lc));
+		if (reads_columns(((FuncExpr *) call)->funcid))
+			check_type_read(&cx, lfirst_oid(lc));
+		else
+			note_result(&cx, ((FuncExpr *) call)->funcid, lfirst_oid(lc));
 	}
 }
 
@@ -612,21 +623,25 @@ check_node(CheckContext *cx, Node *node)
 			if (reads_columns(((FuncExpr *) node)->funcid) &&
 				((FuncExpr *) node)->funcresulttype != RECORDOID)
 				check_type_read(cx, ((FuncExpr *) node)->funcresulttype);
+			note_result(cx, ((FuncExpr *) node)->funcid, exprType(node));
 			break;
 		case T_OpExpr:
 			if (cx->writes_values)
 				check_written(cx, ((OpExpr *) node)->args);
+			note_result(cx, get_opcode(((OpExpr *) node)->opno), exprType(node));
 			break;
 		case T_Aggref:
 			check_aggregate(cx, ((Aggref *) node)->aggfnoid);
 			if (cx->writes_values)
 				check_written(cx, ((Aggref *) node)->args);
+			note_result(cx, ((Aggref *) node)->aggfnoid, exprType(node));
 			break;
 		case T_WindowFunc:
 			if (((WindowFunc *) node)->winagg)
 				check_aggregate(cx, ((WindowFunc *) node)->winfnoid);
 			if (cx->writes_values)
 				check_written(cx, ((WindowFunc *) node)->args);
+			note_result(cx, ((WindowFunc *) node)->winfnoid, exprType(node));
 			break;
 		case T_CoerceViaIO:
 			check_value_written(cx, (Node *) ((CoerceViaIO *) node)->arg);
@@ -711,32 +726,39 @@ ddir_check_expr(DdirChecked *checked, Node *expr, bool final)
 	check_walker(expr, &cx);
 }
 
-/*
- * What the functions of users return they may have made, in ways that nobody
- * sees: casts to domains and from text.
- */
+/* The types that it is declared to return, polymorphic ones among them. */
+static void
+check_returned(CheckContext *cx, Oid funcid)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	Oid		   *types;
+	char	  **names;
+	char	   *modes;
+	int			n;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	check_type_io(cx, ((Form_pg_proc) GETSTRUCT(tuple))->prorettype, true);
+	n = get_func_arg_info(tuple, &types, &names, &modes);
+	for (int i = 0; modes && i < n; i++)
+		if (modes[i] != PROARGMODE_IN && modes[i] != PROARGMODE_VARIADIC)
+			check_type_io(cx, types[i], true);
+	ReleaseSysCache(tuple);
+}
+
 void
 ddir_check_results(DdirChecked *checked)
 {
 	CheckContext cx = {.checked = checked,.final = true,.trusted = true};
+	int			f = 0;
+	int			r = 0;
 
-	/* it grows while it is walked */
-	for (int i = 0; i < list_length(checked->functions); i++)
+	/* both grow while they are walked */
+	while (f < list_length(checked->functions) || r < list_length(checked->results))
 	{
-		HeapTuple	tuple = SearchSysCache1(PROCOID,
-											ObjectIdGetDatum(list_nth_oid(checked->functions, i)));
-		Oid		   *types;
-		char	  **names;
-		char	   *modes;
-		int			n;
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		check_type_io(&cx, ((Form_pg_proc) GETSTRUCT(tuple))->prorettype, true);
-		n = get_func_arg_info(tuple, &types, &names, &modes);
-		for (int a = 0; modes && a < n; a++)
-			if (modes[a] != PROARGMODE_IN && modes[a] != PROARGMODE_VARIADIC)
-				check_type_io(&cx, types[a], true);
-		ReleaseSysCache(tuple);
+		if (f < list_length(checked->functions))
+			check_returned(&cx, list_nth_oid(checked->functions, f++));
+		else
+			check_type_io(&cx, list_nth_oid(checked->results, r++), true);
 	}
 }

@@ -141,7 +141,12 @@ CREATE FUNCTION makes_rows(int) RETURNS TABLE (i d_calls[], j int) LANGUAGE plpg
 SELECT verdict('SELECT makes(x) FROM a');
 SELECT test_facts('SELECT makes(x) FROM a');
 SELECT test_facts('SELECT m.j FROM a, makes_rows(x) AS m');
-DROP FUNCTION makes, makes_rows, frees, takes, casts;
+CREATE FUNCTION makes_any(anyelement) RETURNS anyelement LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';
+CREATE FUNCTION makes_record(int) RETURNS record LANGUAGE sql SECURITY DEFINER IMMUTABLE AS 'SELECT $1, 1';
+SELECT test_facts('SELECT makes_any(NULL::t_opaque) FROM a');
+SELECT test_facts('SELECT m.j FROM a, makes_record(x) AS m (i d_calls, j int)');
+SELECT verdict('SELECT makes_any(NULL::d_opaque) FROM a');
+DROP FUNCTION makes, makes_rows, makes_any, makes_record, frees, takes, casts;
 DROP TYPE t_opaque, r_opaque;
 DROP DOMAIN d_through, d_array, d_over, d_opaque, d_stable, d_clock, d_day, d_user, d_word, d_catalog, d_settings,
 	d_calls_over, d_calls, d_freer, d_free;
