@@ -120,12 +120,29 @@ ddir_clock_now(void)
 	return GetCurrentTimestamp();
 }
 
+static DdirCaptureMode
+effective_mode(int capture)
+{
+	if (capture != DDIR_CAPTURE_AUTO)
+		return capture;
+	return wal_level >= WAL_LEVEL_LOGICAL ? DDIR_CAPTURE_LOGICAL : DDIR_CAPTURE_TRIGGER;
+}
+
 DdirCaptureMode
 ddir_capture_mode(void)
 {
-	if (ddir_capture != DDIR_CAPTURE_AUTO)
-		return ddir_capture;
-	return wal_level >= WAL_LEVEL_LOGICAL ? DDIR_CAPTURE_LOGICAL : DDIR_CAPTURE_TRIGGER;
+	return effective_mode(ddir_capture);
+}
+
+DdirCaptureMode
+ddir_capture_mode_of(const char *value)
+{
+	for (const struct config_enum_entry *e = capture_options; e->name; e++)
+	{
+		if (pg_strcasecmp(value, e->name) == 0)
+			return effective_mode(e->val);
+	}
+	return ddir_capture_mode();
 }
 
 const char *

@@ -37,6 +37,9 @@ extern TimestampTz ddir_clock_now(void);
 
 /* what the setting means on this server: LOGICAL or TRIGGER, and its name */
 extern DdirCaptureMode ddir_capture_mode(void);
+
+/* under this value of ddir.capture */
+extern DdirCaptureMode ddir_capture_mode_of(const char *value);
 extern const char *ddir_capture_mode_name(DdirCaptureMode mode);
 
 #endif							/* DDIR_BASE_CONFIG_H */

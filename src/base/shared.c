@@ -41,6 +41,7 @@ static shmem_startup_hook_type prev_shmem_startup;
 
 static bool recheck_at_commit;
 static bool launch_at_commit;
+static bool settings_at_commit;
 
 /* ----
  * Making it
@@ -163,6 +164,7 @@ reset_database(DdirDatabaseSlot *slot, Oid dbid)
 	slot->leave = 0;
 	slot->evicting = false;
 	slot->recheck = false;
+	slot->settings = false;
 	slot->started = 0;
 	slot->steps = 0;
 	slot->trays = 0;
@@ -397,6 +399,27 @@ ddir_commit_wake_launcher(void)
 	launch_at_commit = true;
 }
 
+void
+ddir_commit_settings(void)
+{
+	settings_at_commit = true;
+}
+
+/* Settings of roles are of any database, so all are told. */
+void
+ddir_settings_changed(void)
+{
+	for (int i = 0; i < ddir_shared->ndatabases; i++)
+	{
+		DdirDatabaseSlot *slot = &ddir_shared->database[i];
+
+		if (slot->pid == 0)
+			continue;
+		slot->settings = true;
+		wake_slot(slot);
+	}
+}
+
 /* Views were made or changed: the rare case, which may take the lock. */
 static void
 tell_recheck(void)
@@ -446,11 +469,12 @@ transaction_ends(XactEvent event, void *arg)
 	if (event != XACT_EVENT_COMMIT)
 	{
 		if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-			recheck_at_commit = launch_at_commit = false;
+			recheck_at_commit = launch_at_commit = settings_at_commit = false;
 		return;
 	}
 	if (ddir_shared == NULL ||
-		(XactLastCommitEnd == last_commit && !recheck_at_commit && !launch_at_commit))
+		(XactLastCommitEnd == last_commit && !recheck_at_commit && !launch_at_commit &&
+		 !settings_at_commit))
 		return;					/* nothing was written */
 	last_commit = XactLastCommitEnd;
 
@@ -463,6 +487,11 @@ transaction_ends(XactEvent event, void *arg)
 	{
 		launch_at_commit = false;
 		ddir_wake_launcher();
+	}
+	if (settings_at_commit)
+	{
+		settings_at_commit = false;
+		ddir_settings_changed();
 	}
 	slot = ddir_shared_mine();
 	if (slot == NULL || slot->pid == 0 || slot->pid == MyProcPid)

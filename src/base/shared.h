@@ -6,7 +6,7 @@
  *
  * Everything is guarded by one LWLock (ddir_shared->lock), but for the atomics,
  * which are read and written without it, and for what a commit sets or looks
- * at (dbid, pid, latch, recheck, launcher_look): single words that may be read
+ * at (dbid, pid, latch, recheck, settings, launcher_look): single words that may be read
  * stale, after which at worst the wrong process is woken once too often.
  * Waiters sleep on the database's condition variable, broadcast whenever a
  * frontier or a state changes.
@@ -164,6 +164,7 @@ typedef struct DdirDatabaseSlot
 								 * DDL); it exits while this is not 0 */
 	bool		evicting;		/* one of those is the launcher, for the slot */
 	bool		recheck;		/* catalog to be compared again */
+	bool		settings;		/* of databases or roles have changed */
 	pg_atomic_uint64 look_wanted;	/* tickets given to those who wait for the
 									 * maintainer to look at the catalog; */
 	pg_atomic_uint64 looked;	/* up to this one it has, and then published */
@@ -256,6 +257,12 @@ extern void ddir_commit_recheck(void);
 
 /* When this transaction commits, the launcher looks for databases. */
 extern void ddir_commit_wake_launcher(void);
+
+/* Every maintainer looks at the settings of its database, */
+extern void ddir_settings_changed(void);
+
+/* ... when this transaction commits. */
+extern void ddir_commit_settings(void);
 
 /* the commit callback of every backend is registered by ddir_shared_init */
 

@@ -6,7 +6,8 @@
  * Nothing that cannot be rolled back may happen before the transaction is
  * about to commit; then it is looked at whether what was intended still holds
  * (a savepoint may have been rolled back to).  If the commit fails after that,
- * the slot is lost, and the views are filled again.
+ * the slot is lost, and the views are filled again.  Another session could
+ * commit what was prepared, so that is refused.
  *
  * src/ddl/retire.c
  *
@@ -109,6 +110,18 @@ before_commit(void)
 	switched = switched && !gone;
 }
 
+/* Who would drop the slot and tell the processes, when it commits? */
+static void
+refuse_prepare(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg(switched ? "cannot PREPARE a transaction that has switched ddir on or off" :
+					"cannot PREPARE a transaction that has dropped the extension ddir"),
+			 errdetail("The ddir maintainer of the database stops or starts with the commit."),
+			 errhint("Use COMMIT instead of PREPARE TRANSACTION.")));
+}
+
 /* Tell the processes. */
 static void
 after_commit(void)
@@ -137,6 +150,9 @@ transaction_ends(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 			before_commit();
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+			refuse_prepare();
 			break;
 		case XACT_EVENT_COMMIT:
 			if (switched)

@@ -12,12 +12,13 @@
  *								refused while other ddir views read the view
  *	CREATE DATABASE ... TEMPLATE, DROP, RENAME, SET TABLESPACE of a database:
  *								its maintainer steps aside
- *	ALTER DATABASE ... SET ddir.capture	the maintainer starts anew, as settings of
- *								a database are those of new sessions
+ *	ALTER DATABASE, ROLE ... SET	may change ddir.capture: once it is committed,
+ *								maintainers compare it with what they do
  *	DROP EXTENSION				the maintainer leaves, slot and origin go
  *	CREATE, ALTER PUBLICATION	tables whose updates would fail because their old
  *								rows are logged whole get their identity back
- *	COMMIT PREPARED				the prepared transaction may have made views
+ *	COMMIT PREPARED				the prepared transaction may have made views, or
+ *								changed settings
  *	ALTER, CREATE INDEX			of relations of ddir's own: refused, but for how
  *								they are stored
  *
@@ -38,12 +39,14 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_db_role_setting.h"
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "storage/lock.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
@@ -410,16 +413,19 @@ change_database(const Command *c)
 		ddir_commit_wake_launcher();
 }
 
+/* For a database, a role, or all: SET of one, or RESET of all. */
 static void
-set_for_database(const Command *c)
+set_for_sessions(const Command *c)
 {
-	AlterDatabaseSetStmt *stmt = castNode(AlterDatabaseSetStmt, c->pstmt->utilityStmt);
-	const char *name = stmt->setstmt->name;
+	Node	   *node = c->pstmt->utilityStmt;
+	const char *name = (IsA(node, AlterDatabaseSetStmt) ?
+						((AlterDatabaseSetStmt *) node)->setstmt :
+						((AlterRoleSetStmt *) node)->setstmt)->name;
 
 	proceed(c);
 	if (ddir_shared != NULL &&
 		(name == NULL || pg_strcasecmp(name, "ddir.capture") == 0))
-		(void) ddir_leave_request(get_database_oid(stmt->dbname, false), LEAVE_MS);
+		ddir_commit_settings();
 }
 
 /* ----
@@ -454,12 +460,31 @@ drops_extension(const DropStmt *stmt)
 	return false;
 }
 
+/*
+ * Who changes settings has the catalog of them locked until the end, over a
+ * restart, too.
+ */
+static bool
+settings_are_locked(void)
+{
+	LOCKTAG		tag;
+	int			n;
+
+	SET_LOCKTAG_RELATION(tag, InvalidOid, DbRoleSettingRelationId);
+	(void) GetLockConflicts(&tag, ShareLock, &n);
+	return n > 0;
+}
+
 static void
-commit_prepared(void)
+commit_prepared(const Command *c)
 {
 	DdirDatabaseSlot *slot;
 	bool		running;
+	bool		settings = ddir_shared != NULL && settings_are_locked();
 
+	proceed(c);
+	if (settings)
+		ddir_settings_changed();
 	if (ddir_shared == NULL || !OidIsValid(ddir_am_oid()))
 		return;
 	LWLockAcquire(ddir_shared->lock, LW_SHARED);
@@ -501,7 +526,8 @@ dispatch(const Command *c)
 			change_database(c);
 			return;
 		case T_AlterDatabaseSetStmt:
-			set_for_database(c);
+		case T_AlterRoleSetStmt:
+			set_for_sessions(c);
 			return;
 		case T_RenameStmt:
 			if (((RenameStmt *) node)->renameType == OBJECT_DATABASE)
@@ -520,13 +546,17 @@ dispatch(const Command *c)
 			if (ddir_shared != NULL && drops_extension((DropStmt *) node))
 				ddir_retire_begin();
 			break;
+		case T_TransactionStmt:
+			if (((TransactionStmt *) node)->kind == TRANS_STMT_COMMIT_PREPARED)
+			{
+				commit_prepared(c);
+				return;
+			}
+			break;
 		default:
 			break;
 	}
 	proceed(c);
-	if (IsA(node, TransactionStmt) &&
-		((TransactionStmt *) node)->kind == TRANS_STMT_COMMIT_PREPARED)
-		commit_prepared();
 }
 
 static void

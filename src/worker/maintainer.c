@@ -20,6 +20,9 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -477,7 +480,7 @@ flush_wanted(DdirMaintainer *m)
 static bool
 asked(const DdirMaintainer *m)
 {
-	return m->db->leave || m->db->recheck ||
+	return m->db->leave || m->db->recheck || m->db->settings ||
 		pg_atomic_read_u64(&m->db->look_wanted) != m->looking ||
 		ddir_request_waits(m->db);
 }
@@ -632,6 +635,46 @@ look_at_settings(DdirMaintainer *m)
 	m->look = m->heard.all = true;
 }
 
+/*
+ * What the catalog says of ddir.capture, for us, may have changed since this
+ * session began with it.  Settings of a database or role are those of new
+ * sessions: if another one would capture otherwise, let it.  One that the
+ * catalog has no more leaves us not knowing what the file says.
+ */
+static bool
+capture_stands(DdirMaintainer *m)
+{
+	static const char *sql =
+	"SELECT (SELECT split_part(s, '=', 2) FROM pg_db_role_setting, unnest(setconfig) AS s"
+	" WHERE setdatabase IN (0, $1) AND setrole IN (0, $2) AND s LIKE 'ddir.capture=%'"
+	" ORDER BY setrole = 0, setdatabase = 0 LIMIT 1),"
+	" source IN ('global', 'database', 'user', 'database user')"
+	" FROM pg_settings WHERE name = 'ddir.capture'";
+	Oid			types[] = {OIDOID, OIDOID};
+	Datum		values[] = {ObjectIdGetDatum(m->dbid), ObjectIdGetDatum(BOOTSTRAP_SUPERUSERID)};
+	bool		isnull;
+	bool		stands;
+	char	   *value;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	SPI_connect();
+	if (SPI_execute_with_args(sql, lengthof(types), types, values, NULL, true, 0) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not read the settings of the database");
+	value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	if (value != NULL)
+		stands = ddir_capture_mode_of(value) == m->mode;
+	else
+		stands = !DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc,
+											 2, &isnull));
+	SPI_finish();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(m->scratch);
+	return stands;
+}
+
 /* Read all that is there, our own commits too, and confirm it. */
 static void
 finish(DdirMaintainer *m)
@@ -666,7 +709,13 @@ turn(DdirMaintainer *m)
 		ProcessConfigFile(PGC_SIGHUP);
 		look_at_settings(m);
 	}
-	if (m->db->leave || ddir_capture_mode() != m->mode)
+	if (m->db->settings)
+	{
+		m->db->settings = false;
+		pg_memory_barrier();
+		m->leaving = !capture_stands(m);
+	}
+	if (m->leaving || m->db->leave || ddir_capture_mode() != m->mode)
 	{
 		m->leaving = true;
 		return;
@@ -713,6 +762,8 @@ ddir_maintainer_main(Datum arg)
 	m = create_maintainer(dbid, db);
 	m->stepping = ddir_stepping_open(dbid);
 	m->mode = ddir_capture_mode();
+	db->settings = true;		/* they may have changed before anybody could
+								 * tell us */
 	m->settings = MemoryContextStrdup(m->cxt, ddir_settings_text());
 	m->rate_at = GetCurrentTimestamp();
 	m->rate_rows = db->rows;

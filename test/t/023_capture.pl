@@ -64,6 +64,82 @@ $node->restart;
 captured_by('logical', 'and back');
 
 # ----
+# In transactions
+# ----
+
+# The maintainer goes when what it would not start with is committed, and only then.
+my $before = DdirNode::maintainer($node, 'postgres');
+sql(q{
+	BEGIN;
+	ALTER DATABASE postgres SET ddir.capture = trigger;
+	UPDATE t SET g = g + 1 WHERE id = 1;
+	ROLLBACK});
+captured_by('logical', 'rolled back');
+sql(q{
+	BEGIN;
+	SAVEPOINT s;
+	ALTER DATABASE postgres SET ddir.capture = trigger;
+	ROLLBACK TO s;
+	UPDATE t SET g = g + 1 WHERE id = 1;
+	COMMIT});
+captured_by('logical', 'rolled back to a savepoint');
+sql('ALTER DATABASE postgres SET ddir.capture = logical');
+captured_by('logical', 'what auto is already');
+my $session = $node->background_psql('postgres');
+$session->query_safe('BEGIN');
+$session->query_safe('ALTER DATABASE postgres SET ddir.capture = trigger');
+$session->query_safe('INSERT INTO t VALUES (-4, 1)');
+captured_by('logical', 'not committed yet');
+is(DdirNode::maintainer($node, 'postgres'), $before, 'the maintainer is the one that it was');
+is(sql('SELECT max(hydrations) FROM ddir.hydration'), '1', 'no view was filled again');
+$session->query_safe('COMMIT');
+$session->quit;
+captured_by('trigger', 'committed');
+is(reason(), 'changes are captured by triggers now', 'with the reason');
+
+sql(q{
+	BEGIN;
+	ALTER DATABASE postgres RESET ALL;
+	INSERT INTO t VALUES (-1, 1);
+	PREPARE TRANSACTION 'p'});
+captured_by('trigger', 'prepared');
+$node->restart;
+captured_by('trigger', 'prepared, over a restart');
+sql(q{COMMIT PREPARED 'p'});
+captured_by('logical', 'prepared and committed');
+is(reason(), 'changes are captured by logical decoding now', 'with the reason');
+sql(q{
+	BEGIN;
+	ALTER DATABASE postgres SET ddir.capture = trigger;
+	PREPARE TRANSACTION 'p'});
+sql(q{ROLLBACK PREPARED 'p'});
+captured_by('logical', 'prepared and rolled back');
+
+# Of the bootstrap superuser, as which maintainers run, and of all; written to beside
+# what is prepared.
+sql(q{
+	BEGIN;
+	ALTER ROLE ALL SET ddir.capture = trigger;
+	INSERT INTO t VALUES (-2, 1);
+	PREPARE TRANSACTION 'p'});
+sql('INSERT INTO t VALUES (-3, 1)');
+sql(q{COMMIT PREPARED 'p'});
+captured_by('trigger', 'set for all roles');
+sql('ALTER DATABASE postgres SET ddir.capture = logical');
+captured_by('logical', 'the database is more than all roles');
+sql('ALTER ROLE CURRENT_USER SET ddir.capture = trigger');
+captured_by('trigger', 'the role is more than the database');
+sql('ALTER ROLE CURRENT_USER IN DATABASE postgres SET ddir.capture = logical');
+captured_by('logical', 'the role in the database is more than that');
+sql(q{
+	ALTER ROLE CURRENT_USER RESET ddir.capture;
+	ALTER ROLE CURRENT_USER IN DATABASE postgres RESET ddir.capture;
+	ALTER DATABASE postgres RESET ddir.capture});
+captured_by('trigger', 'back to that of all');
+sql('ALTER ROLE ALL RESET ALL');
+captured_by('logical', 'none is left');
+
+# ----
 # Publications and subscriptions
 # ----
 

@@ -80,6 +80,12 @@ sql('SELECT ddir.enable()');
 settle('switched on');
 sql('BEGIN; SAVEPOINT s; SELECT ddir.disable(); ROLLBACK TO s; INSERT INTO t VALUES (1003, 3); COMMIT');
 settle('not switched off after all');
+foreach my $what ('SELECT ddir.disable()', 'SELECT ddir.enable()', 'DROP EXTENSION ddir CASCADE')
+{
+	fails("BEGIN; $what; PREPARE TRANSACTION 'p'", qr/ERROR:  0A000: cannot PREPARE.*\nDETAIL: .*\nHINT: /,
+		"$what cannot be prepared");
+}
+settle('nor by what cannot be prepared');
 is(sql($prepared), '3', 'sources are captured again');
 if (DdirNode::by_triggers())
 {
